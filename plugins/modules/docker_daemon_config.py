@@ -25,7 +25,8 @@ options:
       everything else, including lists, replaces what is there; null removes a key (RFC 7396). Values keep their types;
       O(config=log-opts) takes text only."}
   path: {type: path, default: /etc/docker/daemon.json, description: "The file. A symbolic link is followed. A file that
-      is not JSON, not a mapping, not UTF-8, or names a key twice, is never overwritten."}
+      is not JSON, not a mapping, or not UTF-8, is never overwritten. Of a key that appears twice the last value counts,
+      as for the engine, with a warning; with different mappings, the file is not overwritten either."}
   restart: {type: str, choices: [never, if_idle, always], default: if_idle, description: "Whether the engine may be
       restarted for keys that it reads only when it starts. A restart stops running containers. V(if_idle) restarts it
       only while no container runs, and otherwise fails before anything is written. V(always) restarts it whatever is

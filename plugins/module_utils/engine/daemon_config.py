@@ -41,26 +41,43 @@ def decode(content: bytes, path: str) -> str:
 
 
 def parse(text: str, path: str) -> dict[str, Any]:
-    """The configuration in the file; an empty file is an empty configuration, as for the engine."""
+    """The configuration in the file; an empty file is an empty configuration, as for the engine.
+
+    Of a key that appears twice the last value counts, as for the engine (tried with 20.10), which however joins some
+    mappings, replaces others, and passes over some nulls: such a file is refused.
+    """
     if not text.strip():
         return {}
+    unclear: list[str] = []
+
+    def last(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        for key, value in pairs:
+            if key in found and not same(found[key], value):
+                unclear.extend([key] if {type(value), type(found[key])} & {dict, type(None)} else [])
+            found[key] = value
+        return found
+
     try:
-        found = json.loads(text, parse_constant=_constant, parse_float=_finite)
+        found = json.loads(text, parse_constant=_constant, parse_float=_finite, object_pairs_hook=last)
     except json.JSONDecodeError as error:
-        where = f"line {error.lineno}, column {error.colno}"
-        raise DaemonConfigError(_refused(path, f"it is not JSON: {error.msg} at {where}")) from None
+        reason = f"it is not JSON: {error.msg} at line {error.lineno}, column {error.colno}"
+        # The engine reads no further than to the end of the mapping.
+        raise DaemonConfigError(_refused(path, reason, starts=error.msg == "Extra data")) from None
     except RecursionError:
         raise DaemonConfigError(_refused(path, "it nests too deep")) from None
     except ValueError as error:  # numbers
-        raise DaemonConfigError(_refused(path, f"it is not JSON: {error}")) from None
+        raise DaemonConfigError(_refused(path, f"it is not JSON: {error}", starts=False)) from None
     if not isinstance(found, dict):
         kind = f"it holds a JSON {_kind(found)}, not a mapping"
-        raise DaemonConfigError(_refused(path, kind))
+        raise DaemonConfigError(_refused(path, kind, starts=found is None))
     if too_deep(found):
         raise DaemonConfigError(_refused(path, f"it nests deeper than {MAX_DEPTH} levels"))
-    double = _duplicate(text)
-    if double:
-        raise DaemonConfigError(_refused(path, double))
+    if unclear:
+        reason = (
+            f"{doubled(text, unclear[0])}, with another content, which engines join for some keys and not for others"
+        )
+        raise DaemonConfigError(_refused(path, reason))
     return found
 
 
@@ -137,8 +154,10 @@ def too_deep(value: object) -> bool:
     return True
 
 
-def _refused(path: str, reason: str) -> str:
-    return f"{path} was left as it is: {reason}. Fix it, or move it away; the engine could not start with it either"
+def _refused(path: str, reason: str, *, starts: bool = True) -> str:
+    """``starts``: whether an engine may start with the file all the same. What is said of it was tried with 20.10."""
+    engine = "" if starts else "; the engine could not start with it either"
+    return f"{path} was left as it is: {reason}. Fix it, or move it away{engine}"
 
 
 def _kind(value: object) -> str:
@@ -157,8 +176,8 @@ def _finite(text: str) -> float:
     raise ValueError(f"the number {shown(text)} is too large")
 
 
-def _duplicate(text: str) -> str:
-    """Which key stands twice in one mapping of ``text``, which is JSON, and where; empty for none."""
+def doubled(text: str, name: str | None = None) -> str:
+    """Which key, or whether ``name``, appears twice in one mapping of ``text``, which is JSON; empty for none."""
     seen: list[set[str] | None] = []
     last = None
     for token in _TOKEN.finditer(text):
@@ -171,7 +190,7 @@ def _duplicate(text: str) -> str:
             seen.pop()
         elif word == ":" and last is not None and seen and (keys := seen[-1]) is not None:
             key = json.loads(last.group())
-            if key in keys:
+            if key in keys and name in (None, key):
                 start = last.start()
                 line, column = text.count("\n", 0, start) + 1, start - text.rfind("\n", 0, start)
                 return f"the key {shown(key)} appears twice, again at line {line}, column {column}"

@@ -22,6 +22,7 @@ from .daemon_config import (
     DaemonConfigError,
     changed_keys,
     decode,
+    doubled,
     merge,
     parse,
     render,
@@ -122,6 +123,12 @@ class Run:
         text = decode(content, path) if content is not None else ""
         found = outcome.before = outcome.after = parse(text, path)
         outcome.known_secrets |= secrets(found)
+        double = doubled(text)
+        if double:
+            outcome.warnings.append(
+                f"{path}: {printable(double)}. The engine uses the last value; a file that is written here has that "
+                "one alone"
+            )
         wanted = outcome.after = merge(found, request.config)
         swarm = swarm_problems(wanted) if request.swarm else []
         if same(found, wanted) and (content is not None or not wanted):

@@ -16,6 +16,7 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.engine.daemon_c
     DaemonConfigError,
     changed_keys,
     decode,
+    doubled,
     merge,
     parse,
     render,
@@ -29,7 +30,8 @@ from hypothesis import strategies as st
 from tests.effort import examples
 
 PATH = "/etc/docker/daemon.json"
-TAIL = ". Fix it, or move it away; the engine could not start with it either"
+TAIL = ". Fix it, or move it away"
+UNCLEAR = ", with another content, which engines join for some keys and not for others"
 
 plain = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()
 names = st.sampled_from(["a", "b", "c", "log-opts"]) | st.text()
@@ -62,8 +64,12 @@ def nested(depth: int) -> dict[str, Any]:
         (b'{"mtu": NaN}', "it is not JSON: NaN is not a number in JSON"),
         (b'{"mtu": -Infinity}', "it is not JSON: -Infinity is not a number in JSON"),
         (b'{"mtu": 1e999}', "it is not JSON: the number '1e999' is too large"),
-        (b'{"a": 1, "b": {},\n  "a": 2}', "the key 'a' appears twice, again at line 2, column 3"),
-        (b'{"a": [{"x": "{", "\\u0078": 1}]}', "the key 'x' appears twice, again at line 1, column 19"),
+        (
+            b'{"a": {"c": 1}, "b": {},\n  "a": {"d": 2}}',
+            f"the key 'a' appears twice, again at line 2, column 3{UNCLEAR}",
+        ),
+        (b'{"a": [{"x": {}, "\\u0078": 1}]}', f"the key 'x' appears twice, again at line 1, column 18{UNCLEAR}"),
+        (b'{"a": 1, "a": 2, "b": 1, "b": null}', f"the key 'b' appears twice, again at line 1, column 26{UNCLEAR}"),
         (b'{"a": "\xff"}', "the byte at position 7 is not UTF-8 text"),
         ("{}".encode("utf-16"), "the byte at position 0 is not UTF-8 text"),
         (b" " * (MAX_BYTES + 1), f"it has {MAX_BYTES + 1} bytes, more than {MAX_BYTES}"),
@@ -75,7 +81,56 @@ def test_what_is_refused(content: bytes, reason: str) -> None:
     with pytest.raises(DaemonConfigError) as refused:
         parse(decode(content, PATH), PATH)
     assert str(refused.value).startswith(f"{PATH} was left as it is: {reason}")
-    assert str(refused.value).endswith(TAIL)
+    assert TAIL in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("content", "starts"),
+    [
+        # As dockerd 20.10.24 did, tried by hand.
+        (b"{debug: true}", False),
+        (b'{"debug": true,}', False),
+        (b'{"mtu": NaN}', False),
+        (b'{"mtu": 1e400}', False),
+        (b"[]", False),
+        (b"3", False),
+        (b'"x"', False),
+        (b"null", True),
+        (b'{"debug": true} x', True),
+        (b'{"labels": ["a=\xff"]}', True),
+        (b'{"runtimes": {"r1": {"path": "/a"}}, "runtimes": {"r2": {"path": "/b"}}}', True),
+        (b'{"debug": true, "debug": null}', True),
+    ],
+)
+def test_a_refusal_says_of_the_engine_what_the_engine_does(content: bytes, starts: bool) -> None:
+    with pytest.raises(DaemonConfigError) as refused:
+        parse(decode(content, PATH), PATH)
+    tail = TAIL if starts else f"{TAIL}; the engine could not start with it either"
+    assert str(refused.value).endswith(tail)
+
+
+@pytest.mark.parametrize(
+    ("content", "found", "place"),
+    [
+        # As dockerd 20.10.24 reads them.
+        (
+            '{"labels": ["a=1"], "labels": ["b=2"]}',
+            {"labels": ["b=2"]},
+            "'labels' appears twice, again at line 1, column 21",
+        ),
+        ('{"debug": true,\n "debug": false}', {"debug": False}, "'debug' appears twice, again at line 2, column 2"),
+        (
+            '{"runtimes": {"r1": {"path": "/a", "path": "/b"}}}',
+            {"runtimes": {"r1": {"path": "/b"}}},
+            "'path' appears twice, again at line 1, column 36",
+        ),
+        ('{"a": {"b": {}}, "a": {"b": {}}}', {"a": {"b": {}}}, "'a' appears twice, again at line 1, column 18"),
+        ('{"a": {"b": 1}, "c": {"b": 1}, "d": "\\"a\\":"}', {"a": {"b": 1}, "c": {"b": 1}, "d": '"a":'}, ""),
+    ],
+)
+def test_of_a_doubled_key_the_last_value_counts(content: str, found: dict[str, Any], place: str) -> None:
+    assert parse(content, PATH) == found
+    assert doubled(content) == (f"the key {place}" if place else "")
 
 
 @pytest.mark.parametrize("content", [b"", b" \n", b"\xef\xbb\xbf", b"{}", b"\xef\xbb\xbf{}\r\n"])

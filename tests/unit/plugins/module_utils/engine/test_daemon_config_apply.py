@@ -190,6 +190,21 @@ def test_nothing_differs_and_no_one_is_asked(bench: Bench) -> None:
     assert bench.path.read_text() == '{\n  "mtu": 1400\n}'  # not even its form
 
 
+def test_a_doubled_key_is_read_as_the_engine_does_with_a_warning(bench: Bench) -> None:
+    runtimes = '"runtimes": {"nvidia": {"path": "nvidia-container-runtime", "runtimeArgs": []}}'
+    bench.path.write_text(f'{{\n  "log-driver": "json-file",\n  {runtimes},\n  "log-driver": "local"\n}}')
+    warning = (
+        f"{bench.path}: the key 'log-driver' appears twice, again at line 4, column 3. The engine uses the last value; "
+        "a file that is written here has that one alone"
+    )
+    outcome = bench({"log-driver": "local"}).outcome
+    assert (outcome.changed, outcome.warnings) == (False, [warning])
+    outcome = bench({"debug": True}).outcome
+    assert (outcome.changed_keys, outcome.warnings) == (["debug"], [warning])
+    assert bench.path.read_text().count("log-driver") == 1 and '"log-driver": "local"' in bench.path.read_text()
+    assert bench({"debug": True}).outcome.warnings == []
+
+
 def test_a_reload_is_enough(bench: Bench) -> None:
     outcome = bench({"debug": True}, check_mode=True, folder=str(bench.path.parent)).outcome
     assert (outcome.changed, outcome.reloaded, outcome.restarted, outcome.validated) == (True, True, False, True)
@@ -533,7 +548,7 @@ def test_foreign_keys_that_are_unknown_are_kept_and_reported(bench: Bench) -> No
     ]
 
 
-@pytest.mark.parametrize("content", [b"{", b"\xff", b"[]", b'{"a": 1, "a": 2}'])
+@pytest.mark.parametrize("content", [b"{", b"\xff", b"[]", b'{"a": {}, "a": null}'])
 def test_a_file_that_cannot_be_read_is_never_overwritten(bench: Bench, content: bytes) -> None:
     bench.path.write_bytes(content)
     assert bench.refused({"debug": True}, restart="always").startswith("FILE was left as it is: ")

@@ -178,7 +178,7 @@ def test_the_engines_files_as_facts() -> None:
     [
         (b"{", "it is not JSON: Expecting property name enclosed in double quotes at line 1, column 2"),
         (b"[]", "it holds a JSON list, not a mapping"),
-        (b'{"a": 1, "a": 2}', "the key 'a' appears twice"),
+        (b'{"a": {"b": 1}, "a": {"c": 2}}', "the key 'a' appears twice"),
         (b"\xff", "the byte at position 0 is not UTF-8 text"),
     ],
 )
