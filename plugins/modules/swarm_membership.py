@@ -132,7 +132,8 @@ from typing import Any
 from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils.engine.api_io import EngineError, SocketEngine
-from ..module_utils.swarm.engine_io import SwarmHost, explain, no_engine
+from ..module_utils.swarm.engine_io import SwarmHost, no_engine
+from ..module_utils.swarm.remedies import explain
 from ..module_utils.swarm.state import NONE, THIS, Current, Step, SwarmError, Wanted, diff, parse_wanted, relation
 from ..module_utils.swarm.steps import check_join, notes, plan_membership, plan_nodes
 

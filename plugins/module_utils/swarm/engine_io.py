@@ -5,11 +5,11 @@
 
 from __future__ import annotations
 
-import re
 import time
 from typing import Any, Callable
 
 from ..engine.api_io import Engine, EngineError
+from .remedies import explain, known_remedy, redact
 from .state import LABEL, Current, Node, Step, SwarmError, Wanted, parse_current, parse_node
 
 POLL = 0.5
@@ -17,55 +17,10 @@ POLL = 0.5
 PAUSE = 2.0
 """Seconds before an engine that was too slow is asked once more."""
 
-_CONTINUES = " The attempt to join the swarm will continue in the background"  # not so: it is taken back here
 _TOO_LATE = "context deadline exceeded"
 _OUT_OF_SEQUENCE = "update out of sequence"
-_SECRET = re.compile(r"SWM(?:TKN|KEY)-[0-9A-Za-z+/=-]+")
-
-# What the engine says, and what to do about it. Texts of moby's daemon/cluster and swarmkit, seen on engine 20.10.24.
-_REMEDIES = (
-    ("permission denied", "run the task as root (become: true), or as a user who may use the engine's socket."),
-    ("no answer from the Docker engine", "check that Docker is installed and running; the role docker does both."),
-    ("live-restore", "take live-restore out of /etc/docker/daemon.json and restart the engine."),
-    ("firewall-backend", 'set "firewall-backend": "iptables" in /etc/docker/daemon.json and restart the engine.'),
-    (
-        "could not choose an IP address",
-        "set advertise_addr to the address by which others reach this host, which has several.",
-    ),
-    ("must specify a listening address", "set listen_addr to an address of this host, as advertise_addr is none."),
-    ("advertise address must be", "set advertise_addr to an IP address or an interface of this host."),
-    ("listen address must be", "set listen_addr to an IP address or an interface of this host, with port 2377."),
-    ("join token", "take the present token from a manager (return_tokens: true), as this one is wrong or was rotated."),
-    ("remote CA does not match", "take the token from a manager of this swarm, as this one is of another."),
-    ("already part of a swarm", "run again to see into which swarm something else has put this host meanwhile."),
-    (
-        "connection refused",
-        "check that that host is a manager whose engine runs, and that its port 2377/tcp is open to this host.",
-    ),
-    ("no route to host", "open port 2377/tcp to this host on the managers, and check the route."),
-    (
-        "Timeout was reached",
-        "check that this is the managers' address, and that their port 2377/tcp is open to this host.",
-    ),
-    ("does not have a leader", "start the engines of the other managers: more than half must run."),
-    ("address already in use", "stop what listens on port 2377 of this host, or set listen_addr."),
-    ("not down and can't be removed", "take that node's host out of the swarm first, as it still answers."),
-)
 _HALF_OUT = "systemctl restart docker on this host, and run again."
-_UNKNOWN = "see journalctl -u docker on this host, and run again."
 _NEXT_ADDRESS = ("connection error", "Timeout was reached", "no route to host", "deadline", "i/o timeout")
-
-
-def redact(text: str) -> str:
-    """The text without join tokens and unlock keys."""
-    return _SECRET.sub("(hidden)", text)
-
-
-def explain(doing: str, error: Exception, remedy: str = "") -> SwarmError:
-    """One text: what failed, the engine's own words, and the remedy, by what the engine says unless it is given."""
-    text = redact(str(error)).split(_CONTINUES)[0]
-    remedy = remedy or next((remedy for part, remedy in _REMEDIES if part.lower() in text.lower()), _UNKNOWN)
-    return SwarmError(f"Cannot {doing}: {text.strip().rstrip('.')}. Remedy: {remedy}")
 
 
 def no_engine(error: EngineError) -> bool:
@@ -148,7 +103,8 @@ class SwarmHost:
                 self._engine.call("POST", "/swarm/join", body)
                 break
             except EngineError as error:
-                failure = explain(f"join swarm {wanted.cluster} at {address}", error)
+                doing = f"join swarm {wanted.cluster} at {address}"
+                failure = explain(doing, error, here=wanted.advertise_addr, manager=address)
                 self._undo_join()
                 if not any(part in str(error) for part in _NEXT_ADDRESS):
                     raise failure from None
@@ -238,8 +194,10 @@ class SwarmHost:
         def ready() -> bool:
             now = self._info()
             if now.state in ("error", "locked"):
+                remedy = _remedy(now, wanted)
                 raise SwarmError(
                     f"Swarm state of this host became {now.state}: {redact(now.error) or 'no reason given'}"
+                    + (f". Remedy: {remedy}" if remedy else "")
                 )
             return now.state == "active" and bool(now.node_id) and (role != "manager" or now.manager)
 
@@ -265,10 +223,15 @@ class SwarmHost:
             )
         managers = ", ".join(sorted(now.remotes)) or "unknown"
         reason = f" ({redact(now.error)})" if now.error else ""
+        remedy = _remedy(now, wanted)
         return (
             f"Swarm state of this host is {now.state} after {self._timeout:g} s, not active{reason};"
-            f" managers at {managers}. Do they run, is their port 2377/tcp open to this host? A slow swarm needs a"
-            " larger timeout."
+            f" managers at {managers}. "
+            + (
+                f"Remedy: {remedy}"
+                if remedy
+                else "Do they run, is their port 2377/tcp open to this host? A slow swarm needs a larger timeout."
+            )
         )
 
     def _await_down(self, node: str) -> None:
@@ -307,6 +270,11 @@ class SwarmHost:
             return self._engine.call(method, path, body)
         except EngineError as error:
             raise explain(doing, error) from None
+
+
+def _remedy(now: Current, wanted: Wanted) -> str:
+    """What to do about the error that the engine keeps, empty where that is not known."""
+    return known_remedy(now.error, wanted.advertise_addr, next(iter(wanted.remote_addrs), ""))
 
 
 def _addresses(wanted: Wanted) -> dict[str, str]:

@@ -85,6 +85,11 @@ ME = node("me", "manager")
 REFUSED = EngineError('rpc error: desc = connection error: desc = "dial tcp 10.0.0.9:2377: connection refused"', 503)
 TIMED_OUT = EngineError("Timeout was reached before node joined. The attempt to join the swarm will continue in …", 503)
 HALF_LEFT = EngineError("context deadline exceeded", 500)  # recorded from 20.10.24
+NO_WAY_BACK = EngineError(  # recorded from 20.10.24
+    "manager stopped: can't initialize raft node: rpc error: code = Unknown desc = could not connect to prospective new"
+    " cluster member using its advertised address: rpc error: code = DeadlineExceeded desc = context deadline exceeded",
+    500,
+)
 STALE = EngineError("rpc error: code = Unknown desc = update out of sequence", 500)
 JOIN: Json = {"remote_addrs": [AT], "join_token": WORKER_TOKEN, "cluster_id": "C1"}
 JOIN_BODY = {"ListenAddr": "0.0.0.0:2377", "RemoteAddrs": [AT], "JoinToken": WORKER_TOKEN}
@@ -526,6 +531,39 @@ FAILURES: dict[str, tuple[Json, list[tuple[Any, ...]], str]] = {
             ("POST /swarm/leave?force=true", None),
         ],
         "Swarm state of this host became error: no good: (hidden)",
+    ),
+    "no way back to this host": (
+        {"state": "manager", **JOIN, "advertise_addr": "10.0.0.2"},
+        [("GET /info", NONE), ("POST /swarm/join", NO_WAY_BACK), ("GET /info", NONE)],
+        f"Cannot join swarm demo at 10.0.0.1:2377: {NO_WAY_BACK}. Remedy: the managers do not reach this host: open its"
+        " port 2377/tcp to them, so that `nc -zv 10.0.0.2 2377` succeeds on a manager, or set advertise_addr (role"
+        " swarm: swarm_advertise_address) to an address of this host that they reach.",
+    ),
+    "join ends in an error of the clock": (
+        {"state": "worker", **JOIN},
+        [
+            ("GET /info", NONE),
+            ("POST /swarm/join", None),
+            ("GET /info", info("error", Error="x509: certificate has expired or is not yet valid")),
+            ("GET /info", info("error")),
+            ("POST /swarm/leave?force=true", None),
+        ],
+        "Swarm state of this host became error: x509: certificate has expired or is not yet valid. Remedy: compare"
+        " `date -u` on this host and on the managers, and where it is wrong run `timedatectl set-ntp true`;",
+    ),
+    "join hangs, and the engine says why": (
+        {"state": "worker", "timeout": 2, **JOIN},
+        [
+            ("GET /info", NONE),
+            ("POST /swarm/join", None),
+            *LATE,
+            ("GET /info", info("pending", "", Error="rpc error: desc = context deadline exceeded")),
+            ("GET /info", info("pending", "")),
+            ("POST /swarm/leave?force=true", None),
+        ],
+        "Swarm state of this host is pending after 2 s, not active (rpc error: desc = context deadline exceeded);"
+        " managers at unknown. Remedy: see that `docker node ls` on a manager lists a leader, and that `nc -zv 10.0.0.1"
+        " 2377` succeeds on this host; then run again.",
     ),
     "a manager's token for a worker": (
         {"state": "worker", **JOIN},

@@ -8,12 +8,34 @@ from __future__ import annotations
 import pytest
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.engine.api_io import EngineError
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.swarm import engine_io as io
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.swarm import remedies
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.effort import examples
 
 TOKEN = "SWMTKN-1-0iwku0ha2ettwxp3qgmdmdjdf7tx3fqn52ltpbp4irsqq2raj6-6f6neq7zsnph1xhmq67l8to4l"  # of a swarm long gone
+NO_WAY_BACK = (
+    "manager stopped: can't initialize raft node: rpc error: code = Unknown desc = could not connect to prospective "
+    "new cluster member using its advertised address: "
+)
+OPEN_BACK = (
+    "the managers do not reach this host: open its port 2377/tcp to them, so that `nc -zv ADDRESS-OF-THIS-HOST 2377` "
+    "succeeds on a manager, or set advertise_addr (role swarm: swarm_advertise_address) to an address of this host "
+    "that they reach."
+)
+CLOCK = (
+    "compare `date -u` on this host and on the managers, and where it is wrong run `timedatectl set-ntp true`; if the "
+    "clocks agree, `journalctl -u docker | grep -i certificate` on the managers names the certificate that has expired."
+)
+TOO_SLOW = (
+    "see that `docker node ls` on a manager lists a leader, and that `nc -zv ADDRESS-OF-A-MANAGER 2377` succeeds on "
+    "this host; then run again."
+)
+MODULE = (
+    "run `modprobe br_netfilter` on this host, and `echo br_netfilter >/etc/modules-load.d/br_netfilter.conf` for the "
+    "next boot; if there is no such module, install the modules of the running kernel, or boot the newest one."
+)
 DIAL = 'rpc error: code = Unavailable desc = connection error: desc = "transport: Error while dialing dial tcp '
 
 
@@ -41,6 +63,35 @@ DIAL = 'rpc error: code = Unavailable desc = connection error: desc = "transport
         (
             DIAL + '172.31.77.12:2377: connect: connection refused"',
             "check that that host is a manager whose engine runs, and that its port 2377/tcp is open to this host.",
+        ),
+        *(
+            (NO_WAY_BACK + reported, OPEN_BACK)
+            for reported in (
+                DIAL + '10.99.0.9:2377: connect: network is unreachable"',
+                DIAL + '10.77.0.2:2377: connect: connection refused"',
+                DIAL + '10.77.0.2:2377: connect: no route to host"',
+                "rpc error: code = DeadlineExceeded desc = context deadline exceeded",
+            )
+        ),
+        (
+            DIAL + '10.77.0.1:2377: connect: network is unreachable"',
+            "give this host a route to the managers: `ip route get ADDRESS-OF-A-MANAGER`.",
+        ),
+        ("rpc error: code = DeadlineExceeded desc = context deadline exceeded", TOO_SLOW),
+        *(
+            (reported, CLOCK)  # not recorded: classicswarm#2726, docker/for-linux#400, and Go's text from 1.15 on
+            for reported in (
+                "x509: certificate has expired or is not yet valid",
+                "error while validating Root CA Certificate: x509: certificate has expired or is not yet valid",
+                'rpc error: code = Unavailable desc = connection error: desc = "transport: authentication handshake '
+                "failed: x509: certificate has expired or is not yet valid: current time 2019-01-01T00:00:00Z is "
+                'before 2026-11-28T07:00:00Z"',
+            )
+        ),
+        (  # not recorded: moby#48948
+            "error creating external connectivity network: cannot restrict inter-container communication: ensure that "
+            "the br_netfilter kernel module is loaded",
+            MODULE,
         ),
         (
             "Timeout was reached before node joined.",
@@ -78,13 +129,28 @@ DIAL = 'rpc error: code = Unavailable desc = connection error: desc = "transport
     ],
 )
 def test_known_refusals_name_the_remedy(reported: str, remedy: str) -> None:
-    explained = str(io.explain("do it", EngineError(reported, 503)))
+    explained = str(remedies.explain("do it", EngineError(reported, 503)))
     assert explained == f"Cannot do it: {reported.rstrip('.')}. Remedy: {remedy}"
+
+
+@pytest.mark.parametrize(
+    ("here", "manager", "command", "other"),
+    [
+        ("10.77.0.2", "10.77.0.1:2377", "nc -zv 10.77.0.2 2377", "nc -zv 10.77.0.1 2377"),
+        ("10.77.0.2:2377", "fd00::1", "nc -zv 10.77.0.2 2377", "nc -zv fd00::1 2377"),
+        ("eth0", "[fd00::1]:2377", "nc -zv ADDRESS-OF-THIS-HOST 2377", "nc -zv fd00::1 2377"),
+        ("", "manager:2377; x", "nc -zv ADDRESS-OF-THIS-HOST 2377", "nc -zv ADDRESS-OF-A-MANAGER 2377"),
+    ],
+)
+def test_commands_have_the_addresses_where_they_are_known(here: str, manager: str, command: str, other: str) -> None:
+    for reported, expected in ((NO_WAY_BACK, command), ("context deadline exceeded", other)):
+        explained = str(remedies.explain("join", EngineError(reported, 503), here=here, manager=manager))
+        assert f"`{expected}`" in explained
 
 
 def test_an_unknown_refusal_is_repeated_as_it_is() -> None:
     expected = "Cannot do it: odd. Remedy: see journalctl -u docker on this host, and run again."
-    assert str(io.explain("do it", EngineError("odd", 500))) == expected
+    assert str(remedies.explain("do it", EngineError("odd", 500))) == expected
 
 
 def test_a_join_that_is_taken_back_is_not_said_to_go_on() -> None:
@@ -92,7 +158,7 @@ def test_a_join_that_is_taken_back_is_not_said_to_go_on() -> None:
         "Timeout was reached before node joined. The attempt to join the swarm will continue in the background. Use the"
         ' "docker info" command to see the current swarm status of your node.'
     )
-    assert "background" not in str(io.explain("join", EngineError(reported, 503)))
+    assert "background" not in str(remedies.explain("join", EngineError(reported, 503)))
 
 
 PART = st.text("abcdefghijklmnopqrstuvwxyz0123456789", min_size=1, max_size=50)
@@ -101,15 +167,17 @@ PART = st.text("abcdefghijklmnopqrstuvwxyz0123456789", min_size=1, max_size=50)
 @settings(max_examples=examples(80))
 @given(st.text(max_size=20), PART, PART, st.text(max_size=20), st.sampled_from(["SWMTKN-1-", "SWMTKN-2-1-"]))
 def test_no_token_survives_redaction(before: str, digest: str, secret: str, after: str, prefix: str) -> None:
-    text = io.redact(f"{before} {prefix}{digest}-{secret} {after}")
+    text = remedies.redact(f"{before} {prefix}{digest}-{secret} {after}")
     assert f"{prefix}{digest}" not in text and f"{digest}-{secret}" not in text
-    assert text == f"{io.redact(before)} (hidden) {io.redact(after)}"
+    assert text == f"{remedies.redact(before)} (hidden) {remedies.redact(after)}"
 
 
 def test_tokens_and_unlock_keys_are_redacted() -> None:
-    assert TOKEN not in str(io.explain("join", EngineError(f"bad token {TOKEN}.", 400)))
-    assert io.redact(f'"{TOKEN}", SWMKEY-1-7c37Cc8654o6p38HnroywCi19pllOnGtbdZEgtKxZu8.') == '"(hidden)", (hidden).'
-    assert io.redact("SWMTKN") == "SWMTKN"
+    assert TOKEN not in str(remedies.explain("join", EngineError(f"bad token {TOKEN}.", 400)))
+    assert (
+        remedies.redact(f'"{TOKEN}", SWMKEY-1-7c37Cc8654o6p38HnroywCi19pllOnGtbdZEgtKxZu8.') == '"(hidden)", (hidden).'
+    )
+    assert remedies.redact("SWMTKN") == "SWMTKN"
 
 
 @pytest.mark.parametrize(
