@@ -187,8 +187,9 @@ def _gpu_problems(host: Host) -> Iterator[str]:
         if details.license and not details.license.startswith(LICENSED):
             yield (
                 f"{name} is a vGPU without a valid licence (nvidia-smi says '{details.license[:60]}'), so it is slowed "
-                "down after a while. Put the licence server's token into /etc/nvidia/ClientConfigToken, `systemctl "
-                "restart nvidia-gridd`, and check `nvidia-smi -q | grep -A 2 Licensed`."
+                "down after a while, and CUDA may call it busy or unavailable. Put the licence server's token into "
+                "/etc/nvidia/ClientConfigToken (in a cloud, install the provider's own guest driver, which brings the "
+                "licence), `systemctl restart nvidia-gridd`, and check `nvidia-smi -q | grep -A 2 Licensed`."
             )
     yield from _mig_problems(host.reading)
 

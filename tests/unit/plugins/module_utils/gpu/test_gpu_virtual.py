@@ -88,9 +88,10 @@ def licensed(status: str, mode: str = "VGPU") -> list[str]:
 @pytest.mark.parametrize("status", ["Unlicensed (Unrestricted)", "Unlicensed (Restricted)", "Unlicensed"])
 def test_a_vgpu_without_a_licence_is_a_problem(status: str) -> None:
     assert licensed(status) == [
-        f"GPU 0 is a vGPU without a valid licence (nvidia-smi says '{status}'), so it is slowed down after a while. "
-        "Put the licence server's token into /etc/nvidia/ClientConfigToken, `systemctl restart nvidia-gridd`, and "
-        "check `nvidia-smi -q | grep -A 2 Licensed`."
+        f"GPU 0 is a vGPU without a valid licence (nvidia-smi says '{status}'), so it is slowed down after a while, "
+        "and CUDA may call it busy or unavailable. Put the licence server's token into /etc/nvidia/ClientConfigToken "
+        "(in a cloud, install the provider's own guest driver, which brings the licence), `systemctl restart "
+        "nvidia-gridd`, and check `nvidia-smi -q | grep -A 2 Licensed`."
     ]
 
 
