@@ -99,12 +99,12 @@ def theirs(config: dict[str, Any], oracle: Oracle) -> str:
     return oracle.refusal("engine", config=config, client_optimizer="" if "optimizer" in config else "AdamW")
 
 
-def difference(config: dict[str, Any], said: str, refused: list[str]) -> str:
+def difference(config: dict[str, Any], reported: str, refused: list[str]) -> str:
     """Where the two differ, in words, or an empty text."""
-    if said and not refused:
-        return f"missed: {said[:200]!r} of {config}"
+    if reported and not refused:
+        return f"missed: {reported[:200]!r} of {config}"
     extra = [text for text in refused if not any(re.search(pattern, text) for pattern, dummy in STRICTER)]
-    return f"refused without reason: {extra} of {config}" if extra and not said else ""
+    return f"refused without reason: {extra} of {config}" if extra and not reported else ""
 
 
 @pytest.mark.parametrize("place", PLACE)
@@ -114,10 +114,10 @@ def test_what_initialize_refuses(oracle: Oracle, place: str) -> None:
     wrong, decided = [], 0
     for optimizer, scheduler, precision in chance.sample(every, examples(EACH)):
         config = made(optimizer, scheduler, precision, place)
-        refused, said = ours(config, oracle), theirs(config, oracle)
-        if not said.startswith("NeedsOperatorError"):
+        refused, reported = ours(config, oracle), theirs(config, oracle)
+        if not reported.startswith("NeedsOperatorError"):
             decided += 1
-            wrong.append(difference(config, said, refused))
+            wrong.append(difference(config, reported, refused))
     wrong = [text for text in wrong if text]
     assert not wrong, f"{len(wrong)} of {decided}:\n" + "\n".join(wrong[:10])
     if not decided:
@@ -130,9 +130,9 @@ def test_what_initialize_refuses(oracle: Oracle, place: str) -> None:
 def test_a_scheduler_of_torch_where_the_optimizer_is_wrapped(oracle: Oracle, place: str, scheduler: str) -> None:
     for precision in ("fp32", "fp16"):
         config = made("adamw", scheduler, precision, place)
-        said, refused = theirs(config, oracle), ours(config, oracle)
+        reported, refused = theirs(config, oracle), ours(config, oracle)
         expected = scheduler in TORCH_SCHEDULERS and (place != "stage 0" or precision != "fp32")
-        assert bool(re.search(r"^TypeError: .* is not an Optimizer", said)) is expected, (precision, said)
+        assert bool(re.search(r"^TypeError: .* is not an Optimizer", reported)) is expected, (precision, reported)
         assert [text.partition(":")[0] for text in refused] == (["scheduler.type"] if expected else [])
 
 
@@ -202,8 +202,8 @@ REPORTED = {
 @pytest.mark.parametrize("name", REPORTED)
 def test_configurations_of_reports(oracle: Oracle, name: str) -> None:
     config, refused = REPORTED[name]
-    said = theirs(config, oracle)
-    assert bool(said) is refused, said
+    reported = theirs(config, oracle)
+    assert bool(reported) is refused, reported
     assert bool(ours(config, oracle)) is refused
 
 

@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""Hosts from public reports: how many GPUs count, and what is said. Their outputs are COMPOSED after the threads."""
+"""Hosts from public reports: how many GPUs count, and what is reported. Their outputs are COMPOSED after the threads."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ HOSTS = {
         "0x26b5", "NVIDIA L40-16Q", "16384", "8.9", NO_SENSORS + vgpu("Licensed (Expiry: 2027-1-1 0:0:0 GMT)")
     ),
 }  # fmt: skip
-SAID: dict[str, tuple[list[str], list[str]]] = {
+EXPECTED_OF: dict[str, tuple[list[str], list[str]]] = {
     "pytorch#87464": ([], ["GPU 1: nvidia-smi says 'WARNING: infoROM is corrupted at gpu 0000:11:00.0'."]),
     "dcgm-exporter#319": (["GPU 0 gives ERR! instead of gpu_temp, power_draw: it or its driver has failed."], []),
     "AKS#4869": (["GPU 0 is a vGPU without a valid licence (nvidia-smi says 'Unlicensed (Unrestricted)')"], []),
@@ -96,9 +96,9 @@ SAID: dict[str, tuple[list[str], list[str]]] = {
 
 
 @pytest.mark.parametrize("name", HOSTS)
-def test_what_is_said_of_it(name: str) -> None:
+def test_what_is_reported_of_it(name: str) -> None:
     found: dict[str, Any] = gather_gpu(HOSTS[name].host())
     assert found["slots"] == HOSTS[name].count
-    for said, expected in zip((found["problems"], found["notes"]), SAID[name.partition(":")[0]]):
-        assert len(said) == len(expected), said
-        assert all(one.startswith(start) for one, start in zip(said, expected)), said
+    for reported, expected in zip((found["problems"], found["notes"]), EXPECTED_OF[name.partition(":")[0]]):
+        assert len(reported) == len(expected), reported
+        assert all(one.startswith(start) for one, start in zip(reported, expected)), reported
