@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""Hosts from public reports: how many GPUs count, and what is reported. Their outputs are COMPOSED after the threads."""
+"""Hosts from public reports: which GPUs count, and what is reported. Their outputs are COMPOSED after the threads."""
 
 from __future__ import annotations
 
