@@ -136,6 +136,15 @@ def test_a_scheduler_of_torch_where_the_optimizer_is_wrapped(oracle: Oracle, pla
         assert [text.partition(":")[0] for text in refused] == (["scheduler.type"] if expected else [])
 
 
+@pytest.mark.parametrize("place", [name for name in PLACE if name not in ("nvme", "pipeline")])
+def test_the_remedy_works(oracle: Oracle, place: str) -> None:
+    """The scheduler of torch as a callable of the script, with an optimizer that needs no compiled operator."""
+    config = made("torch", "CosineAnnealingLR", "bf16", place)
+    scheduler = config.pop("scheduler")
+    assert oracle.refusal("engine", config=config, client_scheduler=scheduler, stepped=True) == ""
+    assert ours(config, oracle) == []
+
+
 @pytest.mark.parametrize(
     ("name", "params"),
     [

@@ -93,7 +93,13 @@ def prepare() -> None:
 
 
 def start(
-    config: dict[str, Any], world_size: int, client_optimizer: str, compiled: bool, stepped: bool
+    config: dict[str, Any],
+    *,
+    world_size: int,
+    client_optimizer: str,
+    client_scheduler: dict[str, Any] | None,
+    compiled: bool,
+    stepped: bool,
 ) -> dict[str, Any]:
     """Start the engine in this process, which is of no use for another start afterwards."""
     os.environ["WORLD_SIZE"] = str(world_size)
@@ -110,7 +116,11 @@ def start(
     if "activation_checkpointing" in config:
         # What a script does so that the block has an effect; Megatron gives the number of its layers too.
         deepspeed.checkpointing.configure(None, deepspeed_config=config, num_checkpoints=len(layers))
-    engine = deepspeed.initialize(model=model, optimizer=optimizer, config=config)[0]
+    scheduler = None
+    if client_scheduler:
+        kind = getattr(torch.optim.lr_scheduler, client_scheduler["type"])
+        scheduler = functools.partial(kind, **client_scheduler["params"])
+    engine = deepspeed.initialize(model=model, optimizer=optimizer, lr_scheduler=scheduler, config=config)[0]
     if compiled:
         try:
             engine.compile()

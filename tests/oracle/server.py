@@ -113,21 +113,29 @@ def scheduler(name: str, params: dict[str, Any]) -> list[float]:
 
 def engine(
     config: dict[str, Any],
+    *,
     world_size: int = 1,
     client_optimizer: str = "",
+    client_scheduler: dict[str, Any] | None = None,
     compiled: bool = False,
     stepped: bool = False,
 ) -> dict[str, Any]:
     """Start the engine with a tiny model (a pipeline where the configuration has that block); see ``engine.py``.
 
-    ``client_optimizer``: a class of torch.optim that the script would pass; ``compiled``: call ``engine.compile`` too;
-    ``stepped``: take a step on one rank.
+    ``client_optimizer``: a class of torch.optim that the script would pass; ``client_scheduler``: a block scheduler
+    with a class of torch's, for which it would pass a callable; ``compiled``: call ``engine.compile`` too; ``stepped``:
+    take a step on one rank.
     """
     import engine as starter  # noqa: PLC0415 - slow
 
     starter.prepare()
     return starter.ask(
-        config=config, world_size=world_size, client_optimizer=client_optimizer, compiled=compiled, stepped=stepped
+        config=config,
+        world_size=world_size,
+        client_optimizer=client_optimizer,
+        client_scheduler=client_scheduler,
+        compiled=compiled,
+        stepped=stepped,
     )
 
 

@@ -215,7 +215,8 @@ class Checker:
         if len(key) <= 64 and self._guesses >= 0:
             known = [name for name, field in BLOCKS[block].items() if field.known_to(self._version)]
             homes = [home for home, fields in BLOCKS.items() if home != block and key in fields]
-            near = difflib.get_close_matches(key, known, n=1)
+            begun = [name for name in known if key.startswith(f"{name}_")]
+            near = [max(begun, key=len)] if begun else difflib.get_close_matches(key, known, n=1)
             if 0 < len(homes) <= 2:
                 places = [f"into {home}" if home else "to the top level" for home in homes]
                 text += " here; it belongs " + " or ".join(places)

@@ -319,6 +319,14 @@ CURRICULUM = {
 }
 
 
+def test_a_key_that_begins_as_a_known_one_is_near_that_one() -> None:
+    text = "is not a key of DeepSpeed 0.19.8; did you mean"
+    assert check({"pipeline_parallel": {"pp_size": 64}})[1] == [
+        f"pipeline_parallel: {text} 'pipeline'? {SCRIPT[0].upper()}{SCRIPT[1:]}"
+    ]
+    assert check({"gradient_clipping_norm": 1})[1][0].startswith(f"gradient_clipping_norm: {text} 'gradient_clipping'?")
+
+
 def test_groups_have_names_of_their_own() -> None:
     def config(metric: Any) -> dict[str, Any]:
         learning = {"enabled": True, "data_cluster_path": "/data", "curriculum_metrics": {"any name": metric}}
