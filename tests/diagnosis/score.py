@@ -25,7 +25,7 @@ from typing import Any
 sys.path[:0] = [str(Path(__file__).parents[2] / "collections")]
 
 from ansible_collections.swarmspeed.cluster.plugins.filter.diagnose import diagnose
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.diagnose import Finding
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.evidence import Finding
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.members import ranks_by_node
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.supervisor.judge import Failure, Judge
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.supervisor.nodes import Nodes

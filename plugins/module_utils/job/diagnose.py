@@ -11,33 +11,39 @@ Also part of the supervisor's archive: standard library, Python 3.8 or later.
 from __future__ import annotations
 
 import re
-from collections import deque
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
-from .exits import Ended, ExitMeaning, Summary, exit_meaning, exits_in
+from .evidence import (
+    CERTAIN,
+    LIKELY,
+    NOT_KNOWN,
+    PASSED,
+    SYMPTOM,
+    UNEXPLAINED,
+    Finding,
+    Seen,
+    Stream,
+    at_most,
+    evidence,
+    finding_of,
+    grade_of,
+    more_of,
+    stream_of,
+    who_of,
+)
+from .exits import Ended, ExitMeaning, exit_meaning, exits_in
 from .failure_search import known_failure
-from .failures import BY_ID, FAILURES, Failure
+from .failures import BY_ID
 from .supervisor.progress import METRIC
-from .tracebacks import Trace, Tracebacks
 
 LONGEST = 2000
 """Characters of a line that are searched."""
-ERROR_LINES = 3
-"""Error lines of a rank that are quoted, for a failure that no text explains."""
-NEAR = 40
-"""Lines between a text and the exception that ended the rank: a text further up did not end it."""
 MOST_STREAMS = 4096
 MOST_FINDINGS = 64
 """Findings that are returned at most."""
 AFTER = 5
 """Lines after an exception that may be part of it: what NCCL and CUDA add stands there."""
-WENT_ON = 2
-"""Lines of progress after which a rank is known to have gone on; bars are drawn once more when a program ends."""
-WENT_ON_MIXED = 4
-"""The same where the lines of several ranks stand in one log."""
-
-CERTAIN, LIKELY, NOT_KNOWN = "certain", "likely", "not known"
 
 _CONTROL = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b.|[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _RANK = re.compile(r"\[rank(\d{1,9})\]: ?")
@@ -45,79 +51,9 @@ _DEFAULT = re.compile(r"\[default(\d+)\]: ?")
 _ROUTINE = re.compile(r"\[INFO\] \[(?:launch|runner|multinode_runner)\.py:")
 _LAUNCH = re.compile(r"\[launch\.py:\d")
 _ERROR_WORDS = ("error", "exception", "fatal", "failed", "failure", "traceback", "abort", "denied", "refused", "cannot")
-_RAISED = re.compile(r"[A-Za-z_][\w.]*(?:Error|Exception)\b")
-"""An exception, the traceback of which is not in the log."""
-_MILD = ("WARN", "INFO", "Warning", "warning", "retry", "Retry", "ignor")
 _NO_PROGRESS = ("wandb:", "Error", "ERROR", "Exception", "error:")
-_BUILDING = (
-    "PyTorch extensions root",
-    "Detected CUDA files, patching ldflags",
-    "Emitting ninja build file",
-    "Loading extension module",
-)
-
-_EXACT, _UNEXPLAINED, _GENERAL, _SYMPTOM, _PASSED = range(5)
 _NATURE = {"SIGKILL": ("host-memory-killed",), "SIGBUS": ("shm-full",), "SIGILL": ("illegal-instruction",)}
 """By signal, the entries whose texts say why it came. What a rank prints before SIGABRT mostly does."""
-
-
-@dataclass(frozen=True)
-class Finding:
-    """What a line, an exception or an exit code says about a failure. ``confidence``: certain, likely or not known."""
-
-    id: str
-    kind: str
-    cause: str
-    remedy: str
-    setting: str = ""
-    node: str = ""
-    rank: int | None = None
-    line: str = ""
-    confidence: str = LIKELY
-    passed: bool = False
-    """The rank went on after it, so that it did not end the job."""
-
-
-@dataclass
-class _Seen:
-    failure: Failure
-    order: int
-    at: int
-    going: int
-    line: str
-
-
-@dataclass
-class _Stream:
-    """What one rank, or one node's launcher, has printed so far."""
-
-    node: str
-    rank: int | None
-    traces: Tracebacks
-    count: int = 0
-    going: int = 0
-    last: str = ""
-    first_error: int = 0
-    opening: tuple[int, str] | None = None
-    """The first error line since it last went on, with its progress then."""
-    errors: deque[str] = field(default_factory=lambda: deque(maxlen=ERROR_LINES - 1))
-    """The last ones after it."""
-    seen: dict[str, _Seen] = field(default_factory=dict)
-    summary: Summary = field(default_factory=Summary)
-
-    def over(self, going: int) -> bool:
-        """Whether the rank went on after what it printed when its progress was ``going``."""
-        return self.going - going >= (WENT_ON if self.rank is not None else WENT_ON_MIXED)
-
-    @property
-    def error_lines(self) -> list[str]:
-        return [*([self.opening[1]] if self.opening else []), *self.errors]
-
-    @property
-    def trace(self) -> Trace | None:
-        """The exception that ended it."""
-        trace = self.traces.last
-        return None if trace is None or self.over(trace.going) else trace
 
 
 @dataclass
@@ -128,11 +64,6 @@ class _Exit:
     order: int
     sure: bool = False
     """Whether it is known in which order they ended: launchers print their codes late."""
-
-
-_PLACE = {failure.id: place for place, failure in enumerate(FAILURES)}
-_Graded = tuple[int, int, Finding]
-"""Grade, place in time, and what was found."""
 
 
 def _bookkeeping(line: str) -> bool:
@@ -153,10 +84,10 @@ class Diagnosis:
     """Reads the lines of a job in the order in which they come; what it keeps is bounded by nodes and ranks."""
 
     def __init__(self) -> None:
-        self._streams: dict[tuple[str, int | None, str], _Stream] = {}
+        self._streams: dict[tuple[str, int | None, str], Stream] = {}
         self._exits: list[_Exit] = []
         self._order = 0
-        self._speaker: _Stream | None = None
+        self._speaker: Stream | None = None
         self._more = 0
 
     def feed(self, node: str, rank: int | None, text: str) -> None:
@@ -195,7 +126,7 @@ class Diagnosis:
         elif trace is None and not stream.traces.reading and not _bookkeeping(line):
             self._read_text(stream, line)
 
-    def _still(self, stream: _Stream, line: str) -> _Stream:
+    def _still(self, stream: Stream, line: str) -> Stream:
         """Return the rank whose exception goes on in ``line``, where the launcher names it on the first line only."""
         speaker, self._more = self._speaker, self._more - 1
         if speaker is None or self._more < 0 or stream.node != speaker.node or _bookkeeping(line):
@@ -203,12 +134,12 @@ class Diagnosis:
             return stream
         return speaker if stream.rank is None and line[:1].isalpha() else stream
 
-    def _read_text(self, stream: _Stream, line: str) -> None:
+    def _read_text(self, stream: Stream, line: str) -> None:
         failure = known_failure(line)
         if failure is not None:
             old = stream.seen.get(failure.id)
             if old is None or stream.over(old.going):
-                stream.seen[failure.id] = _Seen(failure, self._order, stream.count, stream.going, line)
+                stream.seen[failure.id] = Seen(failure, self._order, stream.count, stream.going, line)
         small = line.lower()
         if any(word in small for word in _ERROR_WORDS):
             stream.first_error = stream.first_error or self._order
@@ -250,7 +181,7 @@ class Diagnosis:
         graded: list[tuple[int, bool, int, Finding]] = []
         ended: set[tuple[str, int | None, str]] = set()
         others = any(item.meaning.code for item in self._exits)
-        spoken = {key: _of_stream(stream, stalled) for key, stream in self._streams.items()}
+        spoken = {key: evidence(stream, stalled) for key, stream in self._streams.items()}
         for end in (item for item in self._exits if item.meaning.code != 0):
             theirs = [key for key in spoken if key[0] == end.node and end.rank in {None, self._streams[key].rank}]
             found = [item for key in theirs if key not in ended for item in spoken[key]]
@@ -272,15 +203,20 @@ class Diagnosis:
             if key not in ended:
                 # Of a rank that has not ended, what stands at its end need not have ended it.
                 sure = LIKELY if others else CERTAIN
-                graded += [(grade, others, order, _at_most(finding, sure)) for grade, order, finding in items]
-        if graded and all(item[0] >= _SYMPTOM for item in graded) and any(item[0] == _SYMPTOM for item in graded):
+                graded += [(grade, others, order, at_most(finding, sure)) for grade, order, finding in items]
+        if graded and all(item[0] >= SYMPTOM for item in graded) and any(item[0] == SYMPTOM for item in graded):
             early = next((item for item in self._exits if item.meaning.code == 0), None)
             if early is not None:
-                finding = _finding(BY_ID["ended-early"], early.node, early.rank, "", LIKELY)
-                graded.append((_UNEXPLAINED, False, early.order, finding))
-        if not graded or (all(item[0] == _PASSED for item in graded) and not self._exits):
+                finding = finding_of(BY_ID["ended-early"], early.node, early.rank, "", LIKELY)
+                graded.append((UNEXPLAINED, False, early.order, finding))
+        if not graded or (all(item[0] == PASSED for item in graded) and not self._exits):
             graded += self._first_errors()
         graded.sort(key=lambda item: item[:3])
+        if graded and graded[0][3].rank is None:  # the same, where it is known of which rank
+            same = (item for item in graded if item[0] == graded[0][0] and item[3].id == graded[0][3].id)
+            named = next((item for item in same if item[3].rank is not None), graded[0])
+            graded.remove(named)
+            graded.insert(0, named)
         findings: list[Finding] = []
         for item in graded:
             finding = item[3]
@@ -290,54 +226,52 @@ class Diagnosis:
                 break
         return findings
 
-    def _stream(self, node: str, rank: int | None, tag: str) -> _Stream:
+    def _stream(self, node: str, rank: int | None, tag: str) -> Stream:
         key = (node, rank, tag)
         if key not in self._streams:
             if len(self._streams) >= MOST_STREAMS:  # no job has so many ranks: something else is being read
                 key = ("", None, "")
             only = int(tag) if tag and not node else None  # one node: the rank on it is the rank
             known = key[1] if key[1] is not None else only
-            self._streams.setdefault(key, _stream_of(key[0], known))
+            self._streams.setdefault(key, stream_of(key[0], known))
         return self._streams[key]
 
-    def _read_exit(self, stream: _Stream, line: str) -> None:
+    def _read_exit(self, stream: Stream, line: str) -> None:
         for one in exits_in(line, stream.summary):
             rank = stream.rank if one.rank is None and not one.node else one.rank
             # torchrun's host may be "localhost", or another name of the node that prints it.
             node = stream.node if stream.node and one.launcher == "torchrun" else one.node
             self._ended("" if node == "localhost" else node or stream.node, rank, one)
 
-    def _why_ended(self, end: _Exit, found: list[_Graded]) -> list[_Graded]:
+    def _why_ended(self, end: _Exit, found: list[tuple[int, int, Finding]]) -> list[tuple[int, int, Finding]]:
         """Why a rank ended: its signal, unless what it printed says why that came; else what stands at its end."""
         meaning = end.meaning
-        passed = [
-            (_PASSED, order, replace(finding, passed=True)) for grade, order, finding in found if grade != _SYMPTOM
-        ]
+        passed = [(PASSED, order, replace(finding, passed=True)) for grade, order, finding in found if grade != SYMPTOM]
         if meaning.signal and meaning.signal != "SIGABRT":
             why = [item for item in found if item[2].id in _NATURE.get(meaning.signal, ())]
             return [*(why or [self._by_code(end)]), *passed]
         # Python ends with 1 after an exception: another code does not come of having lost a rank.
-        least = _SYMPTOM if meaning.code not in {1, 134, 250} and not meaning.signal else _PASSED
+        least = SYMPTOM if meaning.code not in {1, 134, 250} and not meaning.signal else PASSED
         if all(item[0] >= least for item in found):
             return [self._by_code(end), *found]
         return found
 
-    def _by_code(self, end: _Exit) -> _Graded:
+    def _by_code(self, end: _Exit) -> tuple[int, int, Finding]:
         if not end.meaning.id:
-            return _UNEXPLAINED, end.order, self._unknown(end.node, end.rank, end.meaning)
+            return UNEXPLAINED, end.order, self._unknown(end.node, end.rank, end.meaning)
         failure = BY_ID[end.meaning.id]
-        reported = f"{_who(end.node, end.rank)} ended with {end.meaning.text}"
-        return _grade(failure), end.order, _finding(failure, end.node, end.rank, reported, LIKELY)
+        reported = f"{who_of(end.node, end.rank)} ended with {end.meaning.text}"
+        return grade_of(failure), end.order, finding_of(failure, end.node, end.rank, reported, LIKELY)
 
     def _first_errors(self) -> list[tuple[int, bool, int, Finding]]:
         streams = [stream for stream in self._streams.values() if stream.opening]
         if not streams:
             return []
         first = min(streams, key=lambda stream: stream.first_error)
-        return [(_UNEXPLAINED, False, first.first_error, self._unknown(first.node, first.rank, None))]
+        return [(UNEXPLAINED, False, first.first_error, self._unknown(first.node, first.rank, None))]
 
     def _unknown(self, node: str, rank: int | None, meaning: ExitMeaning | None) -> Finding:
-        who = _who(node, rank)
+        who = who_of(node, rank)
         lines: list[str] = []
         for stream in self._streams.values():
             if stream.node == node and rank in {None, stream.rank} and not lines:
@@ -347,92 +281,7 @@ class Diagnosis:
             ended = f"; it ended with {meaning.text}" if meaning is not None else ""
             reported = f"the error lines of {who} are: " + " | ".join(lines) + ended
         line = lines[0] if lines else ""
-        return Finding("unknown", "unknown", f"Not known; {reported}.", _more(who), "", node, rank, line, NOT_KNOWN)
-
-
-def _stream_of(node: str, rank: int | None) -> _Stream:
-    mixed = rank is None
-    return _Stream(node, rank, Tracebacks(mixed, WENT_ON_MIXED if mixed else WENT_ON))
-
-
-def _of_stream(stream: _Stream, stalled: bool) -> list[_Graded]:
-    """What stands at the end of a rank's log, and what it printed before it went on."""
-    graded: list[_Graded] = []
-    trace = stream.trace
-    place = trace.of_script() if trace is not None and trace.known is None else None
-    settled = trace is not None and (trace.exact or place is not None)
-    for seen in stream.seen.values():
-        failure, grade = seen.failure, _grade(seen.failure)
-        old = stream.over(seen.going) or (trace is not None and seen.at < trace.start - NEAR)
-        if old or settled or (failure.passing and any(word in seen.line for word in _MILD)):
-            if grade == _SYMPTOM:
-                continue
-            grade = _PASSED
-        elif failure.passing and not _RAISED.match(seen.line):
-            grade = max(grade, _GENERAL)
-        found = _finding(failure, stream.node, stream.rank, seen.line, CERTAIN if grade == _EXACT else LIKELY)
-        graded.append((grade, seen.order, replace(found, passed=grade == _PASSED)))
-    if trace is not None and trace.known is not None:
-        sure = CERTAIN if trace.exact else LIKELY
-        raised = _finding(trace.known, stream.node, stream.rank, trace.line, sure)
-        if raised.kind == "script" and trace.called():
-            raised = replace(raised, cause=f"{raised.cause.rstrip('.')} ({trace.called()}).")
-        graded.append((_grade(trace.known), trace.order, raised))
-    elif trace is not None and place is not None:
-        graded.append((_EXACT, trace.order, _own(trace, place, stream.node, stream.rank)))
-    elif trace is not None and not any(item[0] in {_EXACT, _GENERAL} for item in graded):
-        graded.append((_UNEXPLAINED, trace.order, _of_library(trace, stream)))
-    if stalled and any(text in stream.last for text in _BUILDING):
-        failure = BY_ID["extension-lock"]
-        graded.append((_EXACT, 0, _finding(failure, stream.node, stream.rank, stream.last, LIKELY)))
-    # Of what is true of several causes, the more special stands further up in the table.
-    first = min((item[1] for item in graded if item[0] == _GENERAL), default=0)
-    general = sorted((item for item in graded if item[0] == _GENERAL), key=lambda item: _PLACE[item[2].id])
-    return [*(item for item in graded if item[0] != _GENERAL), *((_GENERAL, first, item[2]) for item in general)]
-
-
-def _at_most(finding: Finding, sure: str) -> Finding:
-    return replace(finding, confidence=sure) if (finding.confidence, sure) == (CERTAIN, LIKELY) else finding
-
-
-def _who(node: str, rank: int | None) -> str:
-    who = f"rank {rank}" if rank is not None else ("a rank" if node else "the job")
-    return f"{who} on {node}" if node else who
-
-
-def _more(who: str) -> str:
-    return (
-        f"Read the whole log of {who}; with PYTHONFAULTHANDLER: 1 in deepspeed_launch_environment and nccl_env_debug: "
-        "INFO it says more."
-    )
-
-
-def _grade(failure: Failure) -> int:
-    if failure.kind == "symptom":
-        return _SYMPTOM
-    return _GENERAL if failure.general else _EXACT
-
-
-def _finding(failure: Failure, node: str, rank: int | None, line: str, sure: str) -> Finding:
-    shown = line.strip()[:500]
-    return Finding(failure.id, failure.kind, failure.cause, failure.remedy, failure.setting, node, rank, shown, sure)
-
-
-def _own(trace: Trace, place: tuple[str, str], node: str, rank: int | None) -> Finding:
-    """An exception that the script raised itself."""
-    line = trace.line.strip()[:500]
-    cause = f"{line} (raised at {place[0]}, line {place[1]})".replace("\n", " ")
-    remedy = "Correct the script or its data; the log of that rank has the whole traceback."
-    return Finding("script-exception", "script", cause, remedy, "", node, rank, line, CERTAIN)
-
-
-def _of_library(trace: Trace, stream: _Stream) -> Finding:
-    """An exception out of a library that the table does not know."""
-    who, line = _who(stream.node, stream.rank), trace.line.strip()[:500]
-    lines = [*(error for error in stream.error_lines[: ERROR_LINES - 1] if error not in line), line]
-    where = trace.called()
-    cause = f"Not known; the error lines of {who} are: {' | '.join(lines)}" + (f" ({where})." if where else ".")
-    return Finding("unknown-exception", "unknown", cause, _more(who), "", stream.node, stream.rank, line, NOT_KNOWN)
+        return Finding("unknown", "unknown", f"Not known; {reported}.", more_of(who), "", node, rank, line, NOT_KNOWN)
 
 
 def diagnose(lines: Iterable[tuple[str, int | None, str]]) -> list[Finding]:

@@ -10,7 +10,8 @@ from collections.abc import Iterable
 from dataclasses import asdict
 from typing import Any
 
-from ...module_utils.job.diagnose import Finding, first_cause
+from ...module_utils.job.diagnose import first_cause
+from ...module_utils.job.evidence import Finding
 
 # Numbers have at most nine digits, as in module_utils/job/launcher_log.py.
 _OUR_LINE = re.compile(r"([A-Za-z0-9][\w.-]*): rank (\d{1,9}): ?(.*)", re.DOTALL)

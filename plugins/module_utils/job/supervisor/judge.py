@@ -12,7 +12,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from ..diagnose import CERTAIN, LIKELY, Diagnosis, Finding, first_cause
+from ..diagnose import Diagnosis, first_cause
+from ..evidence import CERTAIN, LIKELY, Finding
 from ..exits import exit_meaning
 from ..launcher_log import LogWatch
 from ..members import ranks_by_node

@@ -12,7 +12,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from ..diagnose import CERTAIN
+from ..evidence import CERTAIN
 from ..members import placed
 from ..shrink import is_universal, zero_stage
 from .checkpoints import Verdict, newest, universal_tag

@@ -12,12 +12,8 @@ from pathlib import Path
 import pytest
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.job import diagnose as job_diagnose
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.job import failure_search
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.diagnose import (
-    Diagnosis,
-    Finding,
-    diagnose,
-    first_cause,
-)
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.diagnose import Diagnosis, diagnose, first_cause
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.evidence import Finding
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.exits import exit_meaning
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.failure_search import known_failure
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.failures import BY_ID, FAILURES
