@@ -129,7 +129,8 @@ def _memory_row(part: dict[str, Any]) -> str:
         else ""
         for room, fits in (("room", "fits"), ("tight_room", "fits_with_expandable_segments"))
     )
-    return f"| {name} | {predicted} | {measured} | {found['ratio']:.3f} | {found['verdict']} | {trained} | {remedied} |"
+    verdict = str(found["verdict"]) if part["state"] == PASSED else f"{found['verdict']}, {part['state']}"
+    return f"| {name} | {predicted} | {measured} | {found['ratio']:.3f} | {verdict} | {trained} | {remedied} |"
 
 
 def _cell(text: str) -> str:

@@ -25,6 +25,7 @@ _PREFIX = "deepspeed_launch_ds_config"
 _VARIABLES = {
     "preset": f"{_PREFIX}_preset",
     "precision": f"{_PREFIX}_precision",
+    "integration": f"{_PREFIX}_integration",
     "model": f"{_PREFIX}_model",
     "script_keys": f"{_PREFIX}_script_keys",
     # found on the hosts: where they are missing, another preset is the remedy
@@ -116,6 +117,7 @@ def _variable(path: str, otherwise: str) -> str:
 
 def _words(path: str, message: str, variable: str) -> str:
     """The problem in a sentence of preflight's, without full stop; a path that says no more is left out."""
-    # the option of the module is a variable of the role here
+    # the options of the module are variables of the role here
     text = message.rstrip(".").replace("into script_keys", f"into {_VARIABLES['script_keys']}")
+    text = text.replace("set integration", f"set {_VARIABLES['integration']}")
     return text if not path or _VARIABLES.get(path) == variable else f"{path}: {text}"

@@ -85,7 +85,7 @@ def test_the_table() -> None:
         "| and in expandable segments |",
         "|---|---|---|---|---|---|---|",
         "| 0.1B zero0 | 2.50 GB | 2.40 GB | 1.042 | right | 10.5 %: no | 4.5 %: yes |",
-        "| 0.1B zero1 | 2.50 GB | 2.40 GB | 0.900 | under |  |  |",
+        "| 0.1B zero1 | 2.50 GB | 2.40 GB | 0.900 | under, failed |  |  |",
         "| 0.1B zero2 | – | – | – | skipped: its optimizer was not compiled | | |",
     ]
 
