@@ -42,6 +42,11 @@ def test_a_slip_in_the_configuration() -> None:
     ]
 
 
+def test_a_remedy_names_the_variable_and_not_the_option_of_the_module() -> None:
+    (line,) = config_lines(config={"train_micro_batch_size_per_gpu": "auto"})
+    assert "or set deepspeed_launch_ds_config_integration to huggingface or accelerate" in line
+
+
 @pytest.mark.parametrize(
     ("request_", "variable"),
     [
