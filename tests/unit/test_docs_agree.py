@@ -131,8 +131,8 @@ def test_the_readme_names_the_ports_that_the_role_host_opens() -> None:
 
 @pytest.mark.parametrize("document", DOCUMENTS)
 def test_where_relative_paths_start_is_the_same_everywhere(document: str) -> None:
-    starts = re.findall(r"[Rr]elative paths? starts? ((?:\w|')+(?: (?:\w|')+){4})", flat(document))
-    assert [start for start in starts if start != "where the playbook is run"] == []
+    starts = re.findall(r"[Rr]elative paths? starts? ([^.,:;|]+)", flat(document))
+    assert [start for start in starts if not start.startswith("where the playbook is run")] == []
 
 
 def test_rows_of_the_gpu_proof_are_as_many_as_its_counts() -> None:
