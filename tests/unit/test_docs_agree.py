@@ -92,7 +92,7 @@ def test_defaults_in_running_text_are_those_of_the_role_specs() -> None:
         if name in options
     ]
     assert ("docs/verify.md", "training_image_prune", "false") in found
-    assert [one for one in found if f"`{one[2]}`" != default_of(options[one[1]])] == []
+    assert [one for one in found if f"`{one[2]}`" != default_of(dict(options[one[1]]))] == []
 
 
 def test_the_time_limit_of_a_connection() -> None:
