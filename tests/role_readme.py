@@ -52,6 +52,7 @@ def type_of(option: dict[str, Any], rule: Rule | None = None) -> str:
     kind = str(option.get("type", "str"))
     is_list = kind == "list"
     found = f"{kind} of {option['elements']}" if option.get("elements") else kind
+    found += ", or a text that is split as a shell does" if rule is not None and rule.shell else ""
     if rule is None or rule.free_text or "choices" in option or kind == "bool" or rule.allowed == "a mapping":
         return found
     allowed = f"{'each ' if is_list else ''}{rule.allowed}{', or empty' if rule.empty else ''}"

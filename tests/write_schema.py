@@ -99,7 +99,7 @@ def variable(rule: Rule, option: Mapping[str, Any]) -> dict[str, Any]:
     if kind == "list":
         element = {**option, "type": option.get("elements", "raw")}
         item = below(rule) if mapping else scalar(rule, element)
-        # Ansible splits a text at its commas.
+        # Ansible splits a text at its commas; where the constraint says so, it is split as a shell does.
         value = taken({"type": "array", "items": taken(item)}, {"type": ["string", "number"]})
     else:
         value = taken(below(rule) if mapping else scalar(rule, option))

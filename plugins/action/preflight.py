@@ -26,8 +26,9 @@ from ..plugin_utils.bundle.manifest import VARIABLE as BUNDLE_VARIABLE
 from ..plugin_utils.core.constraints import ConstraintError, judge
 from ..plugin_utils.core.problems import Problem, Report, collect
 from ..plugin_utils.core.role_specs import RoleSpecError, type_of
+from ..plugin_utils.core.shell_words import WordsError, words_of
 from ..plugin_utils.core.values import plain
-from ..plugin_utils.core.variables import constraints, role_specs
+from ..plugin_utils.core.variables import constraints, role_specs, text_as_words
 from ..plugin_utils.plan.play_hosts import play_hosts, play_of
 from ..plugin_utils.plan.requested import Requested, needs, requested_by
 from ..plugin_utils.plan.variables import VariableError, rendered, typed
@@ -287,7 +288,11 @@ def evaluate(variables: Mapping[str, Any], wanted: Iterable[str]) -> tuple[dict[
 
 def invalid(name: str, option: Mapping[str, Any], value: Any) -> str | None:
     """Return what is wrong with a variable's value by its argument spec, or None. A secret is never part of it."""
-    result = ArgumentSpecValidator({name: type_of(option)}).validate({name: value})
+    try:
+        given = words_of(value) if name in text_as_words() else value
+    except WordsError as error:
+        return str(error)
+    result = ArgumentSpecValidator({name: type_of(option)}).validate({name: given})
     # Ansible's own text for an unknown key is no sentence: "docker_daemon.y. Supported parameters include: x."
     messages = [
         f"{'no such key: ' if isinstance(error, UnsupportedError) else ''}{error.msg}" for error in result.errors

@@ -10,6 +10,7 @@ from typing import Any
 
 from ansible.errors import AnsibleFilterError
 
+from ..plugin_utils.core.shell_words import WordsError, words_of
 from ..plugin_utils.launch.command import Launch, LaunchError, command
 from ..plugin_utils.launch.program import ProgramError, program
 
@@ -21,7 +22,11 @@ def launch_command(script: str, launch: Mapping[str, Any]) -> list[str]:
         for key, value in launch.items()
     }
     try:
+        if not isinstance(given.get("args") or [], list):
+            given["args"] = words_of(str(given["args"]))
         return command(Launch(script=script, **given))
+    except WordsError as error:
+        raise AnsibleFilterError(f"launch_command: args {error}.") from None
     except LaunchError as error:
         raise AnsibleFilterError(f"launch_command: {error}") from None
     except TypeError as error:

@@ -13,6 +13,7 @@ A constraint is the name of a kind, or a mapping with ``kind`` (one or several) 
 ``needs``, ``one_of``                     of a mapping: keys that must be there, and keys of which exactly one must be
 ``distinct``, ``some``                    of a list: items are not repeated, and there is one at least
 ``differs_from``                          another variable of the host, which must have another value
+``shell``                                 of a list: a text is split into words as a shell does, not at commas
 ``secret``                                the value is never shown
 ``free_text``                             instead of all: why any value is taken here, or what reads it
 
@@ -33,11 +34,24 @@ from ...module_utils.common.reported import shown
 from ...module_utils.common.secret_names import is_secret_name, mask_text
 from .kinds import KINDS, Kind
 from .role_specs import type_of
+from .shell_words import WordsError, words_of
 
 _KNOWN = frozenset(
     {
         *("kind", "min", "max", "unit", "except", "prefix", "or", "empty", "pattern", "what", "example"),
-        *("names", "values", "keys", "needs", "one_of", "distinct", "some", "differs_from", "secret", "free_text"),
+        *(
+            "names",
+            "values",
+            "keys",
+            "needs",
+            "one_of",
+            "distinct",
+            "some",
+            "differs_from",
+            "shell",
+            "secret",
+            "free_text",
+        ),
     }
 )
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -84,6 +98,7 @@ class Rule:
     distinct: bool = False
     some: bool = False
     differs_from: tuple[str, ...] = ()
+    shell: bool = False
     secret: bool = False
     free_text: str = ""
 
@@ -159,6 +174,7 @@ def read_rule(document: Any, name: str) -> Rule:
         distinct=bool(found.get("distinct")),
         some=bool(found.get("some")),
         differs_from=tuple(found.get("differs_from", ())),
+        shell=bool(found.get("shell")),
         secret=bool(found.get("secret")),
     )
 
@@ -198,7 +214,10 @@ def judge(name: str, rule: Rule, option: Mapping[str, Any], value: Any) -> Fault
     """Return the first thing that is wrong with a variable's value, or None; None too where its type is wrong."""
     if value is None or rule.free_text:
         return None
-    typed, right = converted(name, option, value)
+    try:
+        typed, right = converted(name, option, words_of(value) if rule.shell else value)
+    except WordsError:
+        return None
     if not right:
         return None
     secret = bool(option.get("no_log")) or is_secret_name(name)

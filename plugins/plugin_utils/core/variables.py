@@ -33,3 +33,9 @@ def role_specs() -> RoleSpecs:
 def constraints() -> Mapping[str, Rule]:
     """Return the constraints by variable. Raises ``ConstraintError``."""
     return read_constraints(_documents("constraints.yml"))
+
+
+@functools.cache
+def text_as_words() -> frozenset[str]:
+    """Return the names of lists that may be a text, which is split as a shell does."""
+    return frozenset(name for name, rule in constraints().items() if rule.shell)

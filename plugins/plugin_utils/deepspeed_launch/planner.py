@@ -15,6 +15,7 @@ from typing import Any
 
 from ansible.module_utils.common.parameters import remove_values
 
+from ...module_utils.common.secret_names import mask_arguments
 from ...module_utils.ds_config.text import secrets, secrets_in_text
 from ...module_utils.hostfile.filters import Plan as Launched
 from ...module_utils.hostfile.filters import plan as launch_of
@@ -52,6 +53,7 @@ NOTHING: dict[str, Any] = {
     "config_argument": "",
     "by_environment": False,
     "integration": "",
+    "arguments": [],
     "ds_config": {},
     "launch_json": "",
     "share_key": False,
@@ -61,7 +63,8 @@ NOTHING: dict[str, Any] = {
 
 ``writes`` names those of hostfile and ds_config.json that differ. ``request`` is what the module ``ds_config`` is asked
 for, empty where the job gets no configuration; preflight checks the same. ``configured``: the script gets
-ds_config.json, by ``config_argument`` or, with ``by_environment``, in the environment; ``integration`` says so.
+ds_config.json, by ``config_argument`` or, with ``by_environment``, in the environment; ``integration`` says so;
+``arguments`` are those of the script, with secrets masked.
 ``ds_config`` is the configuration as it would be, its secrets masked. ``launch_json`` is the text of VS Code's file
 where it is to be written, ``extensions`` what the module ``vscode_extensions`` is given where those differ.
 """
@@ -162,6 +165,7 @@ def _passed(wishes: Mapping[str, Any], decided: Integration) -> dict[str, Any]:
         "config_argument": decided.argument,
         "by_environment": decided.environment,
         "integration": decided.sentence if wishes["deepspeed_launch_script"] else "",
+        "arguments": mask_arguments(wishes.get("deepspeed_launch_args") or []),
     }
 
 

@@ -9,12 +9,14 @@ One with ``left_out`` was not asked, as the run leaves it out. What is not known
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
 from typing import Any
 
-from ...module_utils.common.untrusted_text import on_one_line
+from ...module_utils.common.untrusted_text import on_one_line, printable
 from ...module_utils.job.resource import ACTIVE, explain
 from ..core.problems import listing
+from ..launch.command import given_words
 from . import gpu_table, nccl
 
 MAY_RUN = (*ACTIVE, "lost")
@@ -173,6 +175,15 @@ def _trouble(known: Known) -> list[str]:
     return lines
 
 
+def _started(known: Known) -> list[str]:
+    """Return what a job runs, as a list in which one sees where an argument ends."""
+    words = ((known.job.get("summary") or {}).get("spec") or {}).get("command")
+    if not isinstance(words, list) or not words:
+        return []
+    given = json.dumps(given_words([str(word) for word in words]), ensure_ascii=False)
+    return [f"{known.name} runs {printable(given, 2000)}"]
+
+
 def _sentence(text: Any) -> str:
     reported = on_one_line(str(text or "no reason is known"), 2000)
     return reported if reported.endswith((".", "!", "?")) else f"{reported}."
@@ -192,6 +203,7 @@ def table(results: Results) -> list[str]:
     lines += _aligned(gpu_table.rows([gpu for gpus in runs.values() for gpu in gpus]))
     for known in jobs:
         if known.job["state"] in ACTIVE:
+            lines += _started(known)
             troubles += nccl.sentences(known.name, known.job)
         troubles += gpu_table.idle(known.name, runs.get(known.name, []), str(known.job["log_path"])).values()
     return lines + troubles

@@ -10,6 +10,7 @@ later; ``--no_ssh`` came with that release) and of torch/distributed/run.py (2.x
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from .program import COMMAND, MODULE, Program, ProgramError, program
@@ -68,6 +69,15 @@ def command(launch: Launch) -> list[str]:
         script += [launch.config_argument, "@ds_config@" if launch.shrink else f"{launch.etc}/ds_config.json"]
     start = {"deepspeed": _deepspeed, "torchrun": _torchrun, "per_node": _per_node}[launch.launcher]
     return [*launch.prefix, *start(launch), *_kind(launch.launcher, started), *script]
+
+
+def given_words(started: Sequence[str]) -> list[str]:
+    """Return what of a command the user gave: the launcher's further arguments, the script and its arguments."""
+    last = {"deepspeed": "--enable_each_rank_log", "torchrun": "--redirects"}.get(started[0]) if started else None
+    if last not in started:
+        return list(started)
+    rest = list(started[started.index(last) + 2 :])
+    return [started[0], *(rest[2:] if rest[:1] == ["--include"] else rest)]
 
 
 def _kind(launcher: str, started: Program) -> list[str]:

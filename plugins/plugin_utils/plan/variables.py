@@ -15,7 +15,8 @@ from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 
 from ...module_utils.common.secret_names import mask_text
 from ..core.role_specs import type_of
-from ..core.variables import role_specs
+from ..core.shell_words import WordsError, words_of
+from ..core.variables import role_specs, text_as_words
 
 
 class VariableError(Exception):
@@ -66,6 +67,11 @@ def typed(host: str, values: Mapping[str, Any], unrendered: Mapping[str, str]) -
     """Return a host's rendered variables with the types that argument specs say. Raises ``VariableError``."""
     options = role_specs().options
     declared = {name: value for name, value in values.items() if name in options}
+    for name in declared.keys() & text_as_words():
+        try:
+            declared[name] = words_of(declared[name])
+        except WordsError as error:
+            raise VariableError(f"{host}: {name} {error}") from None
     checked = ArgumentSpecValidator({name: type_of(options[name]) for name in declared}).validate(declared)
     if checked.error_messages:
         # Ansible's text quotes the value.

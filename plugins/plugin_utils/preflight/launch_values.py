@@ -8,20 +8,26 @@ Where a module judges a value too, its own function is called here.
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
+from ...module_utils.common.secret_names import mask_arguments
 from ...module_utils.ds_config.build import Request, build
 from ...module_utils.ds_config.facts import AUTO
 from ...module_utils.hostfile.filters import parse_filter
 from ...module_utils.job.resource import JobError, check_variables
 from ..core.kinds import KINDS
 from ..core.problems import Problem
+from ..core.shell_words import WordsError, words_of
 from ..core.values import mapping
 from ..launch.program import ProgramError, program
 from .inventory import Inventory, by_value, one_for_all
 
 PREFIX = "deepspeed_launch_"
+_SEVERAL = re.compile(r"\s--[A-Za-z]|^--[A-Za-z][\w-]*\s+\S")
+_COMMAND_FOLLOWS = re.compile("-[a-z]*c")
 ONE_FOR_ALL = ("name", "script", "launcher", "transport", "include", "exclude", "master_port")
 """There is one job: what differs between hosts would be that of the node of rank 0 here and of each node there."""
 
@@ -36,6 +42,7 @@ def check_launch_values(inventory: Inventory) -> Iterator[Problem]:
         yield from _judged(inventory, name, _filter(name, inventory.members("cluster")), "write it as gpu1:0,1@gpu2")
     yield from _judged(inventory, "ds_config_preset", _preset, "write one of these")
     yield from _judged(inventory, "ds_config", _configuration, "correct it")
+    yield from _arguments(inventory)
     yield from _environment(inventory)
     yield from _transport(inventory)
 
@@ -87,6 +94,32 @@ def _configuration(value: Any) -> str:
         if found is not None and found != AUTO and problem.message.startswith("must be"):
             return f"{problem.path} {problem.message.rstrip('. ')}"
     return ""
+
+
+def _arguments(inventory: Inventory) -> Iterator[Problem]:
+    """Items of the list that were meant as several arguments: the script gets each as one, blanks included."""
+    found: dict[str, tuple[str, str]] = {}
+    for host, value in inventory.values(PREFIX + "args").items():
+        given = [str(item) for item in value] if isinstance(value, (list, tuple)) else []
+        several = [_several(item, before) for item, before in zip(given, ["", *given], strict=False)]
+        first = next((" ".join(mask_arguments(parts)) for parts in several if parts), "")
+        words = [word for item, parts in zip(given, several, strict=True) for word in parts or [item]]
+        if first:
+            found[host] = first, json.dumps(mask_arguments(words), ensure_ascii=False)
+    for first, corrected in dict.fromkeys(found.values()):
+        where = inventory.where([host for host, one in found.items() if one == (first, corrected)])
+        text = f"{first!r} is one item of the list, so the script gets it as a single argument{where}"
+        yield Problem(PREFIX + "args", text, f"write {corrected}, or one text instead of the list", fatal=False)
+
+
+def _several(item: str, before: str) -> list[str]:
+    """Return the arguments that an item was meant as; none where it is one, or the command of a shell's ``-c``."""
+    if not _SEVERAL.search(item) or _COMMAND_FOLLOWS.fullmatch(before):
+        return []
+    try:
+        return [str(word) for word in words_of(item)]
+    except WordsError:
+        return item.split()
 
 
 def _folder(inventory: Inventory) -> Callable[[Any], str]:

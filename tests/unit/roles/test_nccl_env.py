@@ -37,6 +37,16 @@ def test_one_line_says_which_network_and_why() -> None:
     assert "(MTU 9000, speed unknown)" in value("_preflight_underlay", {**found, "swarmspeed_cluster": cluster})
 
 
+@pytest.mark.parametrize(("args", "shown"), [("--lr 1 'a b'", True), (["--lr", "1"], False), ("", False)])
+def test_arguments_in_one_text_are_reported_as_a_list(args: Any, *, shown: bool) -> None:
+    found = variables(deepspeed_launch_script="train.py", deepspeed_launch_args=args)
+    words = ["--lr", "1", "a b"] if args else []
+    act = {"deepspeed_launch": {"arguments": words}}
+    found["swarmspeed_plan"] = {**found.get("swarmspeed_plan", {}), "acts": {found["inventory_hostname"]: act}}
+    lines = value("_preflight_reported", found)
+    assert ('Arguments of the script: ["--lr", "1", "a b"].' in lines) is shown
+
+
 @pytest.mark.parametrize(
     ("changed", "accelerator", "reported"),
     [

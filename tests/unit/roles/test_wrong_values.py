@@ -66,3 +66,9 @@ def test_there_are_as_many_as_asked_for() -> None:
 )
 def test_a_wrong_value_is_refused_before_any_connection(name: str, value: Any) -> None:
     assert lines(name, value), value
+
+
+def test_a_quote_that_is_not_closed_is_one_error() -> None:
+    name = "deepspeed_launch_args"
+    (line,) = lines(name, '--lr 1 --name "my run')
+    assert line.startswith(f"{name}: has a quote that is not closed. Remedy: ")

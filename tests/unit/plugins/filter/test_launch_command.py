@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from ansible.errors import AnsibleFilterError
 from ansible_collections.swarmspeed.cluster.plugins.filter.launch import launch_command, launch_program
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.launch.command import given_words
 
 BASE: dict[str, Any] = {
     "launcher": "deepspeed",
@@ -28,6 +29,24 @@ def test_deepspeed_once_on_each_node() -> None:
         "--master_port @master_port@ --enable_each_rank_log @logs@ train.py --epochs 3 "
         "--deepspeed_config /etc/swarmspeed/ds_config.json"
     )
+
+
+def test_arguments_may_be_one_text() -> None:
+    given = ["--name", "my run", "--epochs", "3"]
+    listed = launch_command("train.py", {**BASE, "args": given})
+    assert launch_command("train.py", {**BASE, "args": '--name "my run" --epochs 3'}) == listed
+    assert launch_command("train.py", {**BASE, "args": 3})[-1] == "3"
+    with pytest.raises(AnsibleFilterError, match="launch_command: args has a quote that is not closed"):
+        launch_command("train.py", {**BASE, "args": '--name "my run'})
+
+
+@pytest.mark.parametrize("launcher", ["deepspeed", "torchrun", "per_node"])
+@pytest.mark.parametrize("change", [{}, {"include": "gpu1:0"}, {"shrink": True}])
+def test_of_a_command_the_users_own_words_can_be_told(launcher: str, change: dict[str, Any]) -> None:
+    given = ["--include", "x", "--redirects", "3"]
+    words = given_words(launch_command("train.py", {**BASE, "launcher": launcher, "args": given, **change}))
+    assert words[0] == {"per_node": "python3"}.get(launcher, launcher)
+    assert words[-5:] == ["train.py", *given] and len(words) == (7 if launcher == "per_node" else 6)
 
 
 def test_deepspeed_over_ssh_on_some_slots() -> None:

@@ -64,6 +64,21 @@ def test_a_line_a_job_and_nothing_where_all_is_well() -> None:
     ]
 
 
+def test_a_job_that_runs_shows_its_arguments_as_a_list() -> None:
+    command = ["torchrun", "--redirects", "3", "train.py", "--name", "my run", "\x1b[2J"]
+    results = nodes("running", "running")
+    for result in results.values():
+        result["jobs"][0]["summary"]["spec"] = {"command": command}
+    assert table(results)[2:] == [r'digits runs ["torchrun", "train.py", "--name", "my run", "\u001b[2J"]']
+    odds: list[Any] = [{"entries": 80, "sha256": "ab"}, [], None, "train.py"]
+    for odd in odds:
+        results["gpu1"]["jobs"][0]["summary"]["spec"] = {"command": odd}
+        assert len(table(results)) == 2
+    results["gpu1"]["jobs"][0] = job(state="succeeded", spec={"command": command})
+    results["gpu2"]["jobs"][0]["state"] = "succeeded"
+    assert len(table(results)) == 2
+
+
 def test_many_nodes_are_counted() -> None:
     members = [{"name": f"gpu{number}"} for number in range(1, 65)]
     assert "  gpu1..gpu64 (64)  " in table({"gpu1": {"jobs": [job(members=members)]}})[1]

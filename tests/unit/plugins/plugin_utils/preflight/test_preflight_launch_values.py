@@ -111,3 +111,44 @@ def test_what_no_host_could_use_is_found_without_asking_one(values: dict[str, An
 )
 def test_what_only_the_hosts_or_the_script_decide_is_left_to_later_checks(values: dict[str, Any]) -> None:
     assert found(**values) == []
+
+
+@pytest.mark.parametrize(
+    ("args", "first", "corrected"),
+    [
+        (["--lr 1e-4 --epochs 3"], "--lr 1e-4 --epochs 3", '["--lr", "1e-4", "--epochs", "3"]'),
+        (["--bf16", "--lr 1e-4"], "--lr 1e-4", '["--bf16", "--lr", "1e-4"]'),
+        (["train --lr 1", 3, "--name 'a b'"], "train --lr 1", '["train", "--lr", "1", "3", "--name", "a b"]'),
+        (["--name it's --lr 1"], "--name it's --lr 1", '["--name", "it\'s", "--lr", "1"]'),
+        (["--api_key hunter22 --lr 1"], "--api_key ******** --lr 1", '["--api_key", "********", "--lr", "1"]'),
+    ],
+)
+def test_several_arguments_in_one_item_are_questioned_with_the_corrected_list(
+    args: list[Any], first: str, corrected: str
+) -> None:
+    (problem,) = found(args=args)
+    assert (problem.subject, problem.fatal) == ("deepspeed_launch_args", False)
+    assert problem.text == f"{first!r} is one item of the list, so the script gets it as a single argument"
+    assert problem.remedy == f"write {corrected}, or one text instead of the list"
+
+
+def test_hosts_with_the_same_item_share_a_warning() -> None:
+    mine = {"args": ["--lr 1 --epochs 3"]}
+    (problem,) = found({"gpu1": mine, "gpu2": {"args": ["--lr", "1"]}, "gpu3": mine})
+    assert problem.text.endswith("as a single argument (set for gpu1, gpu3)")
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        "--lr 1e-4 --epochs 3",
+        "--name 'unclosed",
+        ["--prompt", "a text - with blanks -- and dashes"],
+        ["--name=my run", "--lr", "-1 2"],
+        ["-c", "python train.py --lr 1"],
+        ["-lc", "cd /x && ./train --lr 1"],
+        [],
+    ],
+)
+def test_a_text_and_an_item_with_blanks_of_its_own_are_not_questioned(args: Any) -> None:
+    assert found(args=args) == []
