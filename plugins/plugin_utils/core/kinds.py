@@ -353,6 +353,13 @@ KINDS: dict[str, Kind] = {
         pattern=r"(?:(?:https?|socks4a?|socks5h?)://)?[^\s/]+/?",
         address=True,
     ),
+    "proxy_url": Kind(
+        "the URL of an HTTP proxy",
+        "http://proxy.example.com:3128",
+        _proxy,
+        pattern=r"https?://[^\s/\"]+/?",
+        address=True,
+    ),
     "apt_proxy": Kind(
         "the URL of a proxy for apt",
         "http://proxy.example.com:3128",

@@ -20,6 +20,7 @@ from ..plan.owned import add_records, entries, exposed, ours_to_change, owner_of
 from ..workspace.environment import cuda_home
 from .files import ENTRY_POINT, OVERLAY, Request, files, folders, jobs, ours, setting_plan
 from .gathered import ROLE
+from .proxy import proxy_environment
 from .ranges import NcclError, as_text
 from .settings import MARK, uses_rdma
 
@@ -51,7 +52,7 @@ print('.'.join(map(str, found)) if isinstance(found, tuple) else 'unknown')
 """
 NO_RDMA = {"link_layer": None, "reason": "no node has an active RDMA port"}
 _AS_BUILT = "as-built unknown\n"
-_WHY = {"env": "nccl_env_environment", "nccl.release": "another image"}
+_WHY = {"env": "nccl_env_environment or nccl_env_proxy", "nccl.release": "another image"}
 
 
 @dataclass(frozen=True)
@@ -166,7 +167,7 @@ def request(host: str, wishes: Mapping[str, Any], inputs: Inputs) -> Request:
         debug=str(wishes["nccl_env_debug"] or ""),
         timeout=int(wishes["nccl_env_timeout"] or 0),
         settings=wishes["nccl_env_settings"],
-        environment=wishes["nccl_env_environment"],
+        environment={**proxy_environment(wishes, cluster, str(subnet or "")), **wishes["nccl_env_environment"]},
         cuda_home=cuda_home(wishes, cluster),
         expected=_expected(wishes, cluster),
     )

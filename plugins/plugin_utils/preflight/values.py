@@ -11,8 +11,11 @@ from typing import Any
 
 from ..core.constraints import Place, check_relations
 from ..core.problems import Problem, listing
+from ..core.values import mapping
 from .inventory import Inventory
 
+PROXY = "cluster_proxy"
+"""Its value is that of others, too, which are not reported beside it."""
 REMEDY = "correct it in the inventory or in the variables file that sets it"
 
 
@@ -63,9 +66,12 @@ def check_variable_values(inventory: Inventory) -> Iterator[Problem]:
 
 def check_values(inventory: Inventory) -> Iterator[Problem]:
     """Each variable is what its constraint allows, and fits the others of its host. Types are another check's."""
-    for given in given_values(inventory):
+    found = given_values(inventory)
+    wrong = [one.value for one in found if one.name == PROXY and inventory.judge(PROXY, one.value)]
+    for given in found:
         fault = inventory.judge(given.name, given.value)
-        if fault:
+        follows = given.name != PROXY and any(one in wrong for one in (given.value, *mapping(given.value).values()))
+        if fault and not follows:
             text = fault.text + given.where(inventory, fault.place)
             yield Problem(given.name + fault.suffix, text, fault.remedy)
     hosts: dict[Problem, list[str]] = {}

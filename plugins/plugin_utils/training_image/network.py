@@ -22,7 +22,7 @@ PROXIES = ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY")
 CERTIFICATES = "/etc/ssl/certs/ca-certificates.crt"
 """Where Debian and Ubuntu keep the authorities that they trust."""
 TRUST = ("PIP_CERT", "SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "GIT_SSL_CAINFO")
-KEYS = ("proxy", "torch_index", "pip_index", "apt_sources", "repositories", "certificate")
+KEYS = ("proxy", "no_proxy", "torch_index", "pip_index", "apt_sources", "repositories", "certificate")
 
 
 def network_script(given: Mapping[str, Any], memory: str = MEMORY) -> str:
@@ -31,6 +31,8 @@ def network_script(given: Mapping[str, Any], memory: str = MEMORY) -> str:
     lines = ["# Read by the steps of the build that fetch something."]
     if values["proxy"]:
         lines += [_export(name, values["proxy"]) for name in PROXIES]
+        if values["no_proxy"]:
+            lines += [_export(name, values["no_proxy"]) for name in ("no_proxy", "NO_PROXY")]
     lines.append(_export("TORCH_INDEX", values["torch_index"]))
     if values["pip_index"]:
         lines.append(_export("PIP_INDEX_URL", values["pip_index"]))

@@ -200,6 +200,7 @@ class Recipe:
         return network_script(
             {
                 "proxy": self.wishes["training_image_proxy"],
+                "no_proxy": ",".join(map(str, self.wishes["cluster_no_proxy"])),
                 "torch_index": str(self.versions.get("torch_index") or ""),
                 "pip_index": self.wishes["training_image_pip_index"],
                 "apt_sources": self.wishes["training_image_apt_sources"],

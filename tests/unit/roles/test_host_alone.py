@@ -122,9 +122,7 @@ def test_no_secret_is_shown_or_kept(hosts: StandIns, monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("ANSIBLE_CACHE_PLUGIN", "jsonfile")
     monkeypatch.setenv("ANSIBLE_CACHE_PLUGIN_CONNECTION", str(hosts.folder / "cache"))
     password = "never-to-be-seen-82"
-    given: dict[str, Any] = dict.fromkeys(
-        ("host_apt_proxy", "host_pip_proxy", "host_git_proxy"), f"http://u:{password}@p"
-    )
+    given: dict[str, Any] = dict.fromkeys(("cluster_proxy", "host_git_proxy"), f"http://u:{password}@p")
     output = hosts.play("--check", "--diff", "-vvv", **given)
     kept = "".join(path.read_text(encoding="utf-8") for path in (hosts.folder / "cache").iterdir())
     assert "vm.swappiness" in kept and password not in kept and password not in output

@@ -20,7 +20,7 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.inven
 from tests.role_values import ROLES, load
 
 ROLE = "ssh_trust"
-NAMES = ("ssh_trust", "swarm", "training_container", "deepspeed_launch")
+NAMES = ("ssh_trust", "swarm", "training_container", "deepspeed_launch", "preflight", "host", "docker")
 SPECS = parse_specs({role: load(f"{role}/meta/argument_specs.yml") for role in NAMES})
 RULES = read_constraints({role: load(f"{role}/meta/constraints.yml") for role in NAMES})
 
@@ -60,6 +60,15 @@ def test_two_variables_that_must_differ_are_compared_on_each_host() -> None:
     assert lines({"a": same, "b": {}}, ssh_trust_port=2222, deepspeed_launch_master_port=0) == [
         "ssh_trust_port: 2222 is deepspeed_launch_master_port, too (set for a). Remedy: give one of them another value."
     ]
+
+
+def test_a_wrong_proxy_is_reported_once_and_not_for_each_variable_that_follows_it() -> None:
+    wrong = "me:hunter2@proxy:3128"
+    followed = {"cluster_proxy": wrong, "host_apt_proxy": wrong, "docker_proxy": {"http": wrong, "https": wrong}}
+    (line,) = lines({"a": followed})
+    assert line.startswith("cluster_proxy: ") and "hunter2" not in line
+    assert len(lines({"a": {**followed, "host_apt_proxy": "other:1"}})) == 2
+    assert len(lines({"a": {"host_apt_proxy": wrong}})) == 1
 
 
 def test_a_variable_of_nobody_is_not_judged() -> None:

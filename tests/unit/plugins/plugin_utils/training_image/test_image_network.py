@@ -16,7 +16,17 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 ODD = "http://us'er:p$w`d\"%40\\@proxy.example:3128"
-SHOWN = ("http_proxy", "HTTPS_PROXY", "TORCH_INDEX", "PIP_INDEX_URL", "APT_CONFIG", "PIP_CERT", "GIT_SSL_CAINFO")
+SHOWN = (
+    "http_proxy",
+    "HTTPS_PROXY",
+    "no_proxy",
+    "NO_PROXY",
+    "TORCH_INDEX",
+    "PIP_INDEX_URL",
+    "APT_CONFIG",
+    "PIP_CERT",
+    "GIT_SSL_CAINFO",
+)
 VALUES = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=30)
 
 
@@ -41,6 +51,10 @@ def test_proxy_and_indexes(tmp_path: Path) -> None:
     values = {"proxy": ODD, "torch_index": "https://t.example/cpu", "pip_index": "https://u:p@m.example/simple"}
     found = read(values, tmp_path / "shm")
     assert (found["http_proxy"], found["HTTPS_PROXY"]) == (ODD, ODD)
+    assert (found["no_proxy"], found["NO_PROXY"]) == ("", "")
+    direct = read({"proxy": ODD, "no_proxy": "m.example,10.0.0.0/8"}, tmp_path / "shm")
+    assert (direct["no_proxy"], direct["NO_PROXY"]) == ("m.example,10.0.0.0/8",) * 2
+    assert read({"no_proxy": "m.example"}, tmp_path / "shm")["no_proxy"] == ""
     assert (found["TORCH_INDEX"], found["PIP_INDEX_URL"]) == (values["torch_index"], values["pip_index"])
 
 
