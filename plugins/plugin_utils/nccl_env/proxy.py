@@ -34,5 +34,8 @@ def proxy_environment(wishes: Mapping[str, Any], cluster: Mapping[str, Any], sub
         "HTTPS_PROXY": proxy,
         "NO_PROXY": ",".join(dict.fromkeys(part for part in direct if part)),
     }
-    given = {str(name).upper() for name in mapping(wishes["training_container_environment"])}
+    container = (
+        {} if wishes["deepspeed_launch_runtime"] == "host" else mapping(wishes["training_container_environment"])
+    )
+    given = {str(name).upper() for name in container}
     return {name: value for name, value in found.items() if name not in given}

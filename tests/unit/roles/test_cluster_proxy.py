@@ -93,6 +93,8 @@ def test_ranks_reach_each_other_without_it() -> None:
     assert set(direct[4:]) == nodes | {"10.20.0.0/24", "10.1.0.0/24", "mirror.example", "192.168.0.0/16"}
     assert len(direct) == len(set(direct))
     on_the_host = environment(nccl_env_proxy=URL, **ON_THE_HOST)
+    of_no_container = {"training_container_environment": {"HTTPS_PROXY": "http://own:1"}}
+    assert environment(nccl_env_proxy=URL, **ON_THE_HOST, **of_no_container) == on_the_host
     assert on_the_host["HTTPS_PROXY"] == URL and "10.1.0.11" in on_the_host["NO_PROXY"].split(",")
 
 
