@@ -1000,14 +1000,14 @@ FAILURES = (
     Failure(
         "proxy", "environment", ("ProxyError", "Cannot connect to proxy"),
         "The proxy named in the environment does not answer.",
-        "Correct HTTP_PROXY and HTTPS_PROXY in training_container_environment; NO_PROXY must name the cluster's nodes.",
-        "training_container_environment", "urllib3", passing=True),
+        "Correct cluster_proxy, or HTTP_PROXY and HTTPS_PROXY where the job sets them; NO_PROXY must name the nodes.",
+        "cluster_proxy", "urllib3", passing=True),
     Failure(
         "download", "environment",
         ("Max retries exceeded with url", "Temporary failure in name resolution", "Name or service not known"),
         "Something is to be downloaded, and the node reaches no server or resolves no names.",
-        "Bring it with workspace_source or into the image, or set the proxy in training_container_environment.",
-        "training_container_environment", "urllib3; glibc, gai_strerror(3)", general=True, passing=True),
+        "Bring it with workspace_source, assets_sources or into the image, or set cluster_proxy.",
+        "cluster_proxy", "urllib3; glibc, gai_strerror(3)", general=True, passing=True),
     # --- the script
     Failure(
         "collective-mismatch", "script",
