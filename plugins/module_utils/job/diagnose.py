@@ -15,7 +15,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from .evidence import (
-    CERTAIN,
     LIKELY,
     NOT_KNOWN,
     PASSED,
@@ -24,18 +23,18 @@ from .evidence import (
     Finding,
     Seen,
     Stream,
-    at_most,
+    doubted,
     evidence,
     finding_of,
     grade_of,
     more_of,
-    stream_of,
     who_of,
 )
 from .exits import Ended, ExitMeaning, exit_meaning, exits_in
 from .failure_search import known_failure
 from .failures import BY_ID
 from .supervisor.progress import METRIC
+from .tracebacks import Tracebacks
 
 LONGEST = 2000
 """Characters of a line that are searched."""
@@ -202,8 +201,9 @@ class Diagnosis:
         for key, items in spoken.items():
             if key not in ended:
                 # Of a rank that has not ended, what stands at its end need not have ended it.
-                sure = LIKELY if others else CERTAIN
-                graded += [(grade, others, order, at_most(finding, sure)) for grade, order, finding in items]
+                graded += [
+                    (grade, others, order, doubted(finding) if others else finding) for grade, order, finding in items
+                ]
         if graded and all(item[0] >= SYMPTOM for item in graded) and any(item[0] == SYMPTOM for item in graded):
             early = next((item for item in self._exits if item.meaning.code == 0), None)
             if early is not None:
@@ -233,7 +233,7 @@ class Diagnosis:
                 key = ("", None, "")
             only = int(tag) if tag and not node else None  # one node: the rank on it is the rank
             known = key[1] if key[1] is not None else only
-            self._streams.setdefault(key, stream_of(key[0], known))
+            self._streams.setdefault(key, Stream(key[0], known, Tracebacks(mixed=known is None)))
         return self._streams[key]
 
     def _read_exit(self, stream: Stream, line: str) -> None:
@@ -251,7 +251,7 @@ class Diagnosis:
             why = [item for item in found if item[2].id in _NATURE.get(meaning.signal, ())]
             return [*(why or [self._by_code(end)]), *passed]
         # Python ends with 1 after an exception: another code does not come of having lost a rank.
-        least = SYMPTOM if meaning.code not in {1, 134, 250} and not meaning.signal else PASSED
+        least = SYMPTOM if meaning.code != 1 and not meaning.signal else PASSED
         if all(item[0] >= least for item in found):
             return [self._by_code(end), *found]
         return found

@@ -20,11 +20,6 @@ ERROR_LINES = 3
 """Error lines of a rank that are quoted, for a failure that no text explains."""
 NEAR = 40
 """Lines between a text and the exception that ended the rank: a text further up did not end it."""
-WENT_ON = 2
-"""Lines of progress after which a rank is known to have gone on; bars are drawn once more when a program ends."""
-WENT_ON_MIXED = 4
-"""The same where the lines of several ranks stand in one log."""
-
 CERTAIN, LIKELY, NOT_KNOWN = "certain", "likely", "not known"
 
 _RAISED = re.compile(r"[A-Za-z_][\w.]*(?:Error|Exception)\b")
@@ -87,7 +82,7 @@ class Stream:
 
     def over(self, going: int) -> bool:
         """Whether the rank went on after what it printed when its progress was ``going``."""
-        return self.going - going >= (WENT_ON if self.rank is not None else WENT_ON_MIXED)
+        return self.traces.over(going, self.going)
 
     @property
     def error_lines(self) -> list[str]:
@@ -98,11 +93,6 @@ class Stream:
         """The exception that ended it."""
         trace = self.traces.last
         return None if trace is None or self.over(trace.going) else trace
-
-
-def stream_of(node: str, rank: int | None) -> Stream:
-    mixed = rank is None
-    return Stream(node, rank, Tracebacks(mixed, WENT_ON_MIXED if mixed else WENT_ON))
 
 
 def evidence(stream: Stream, stalled: bool) -> list[tuple[int, int, Finding]]:
@@ -125,8 +115,9 @@ def evidence(stream: Stream, stalled: bool) -> list[tuple[int, int, Finding]]:
     if trace is not None and trace.known is not None:
         sure = CERTAIN if trace.exact else LIKELY
         raised = finding_of(trace.known, stream.node, stream.rank, trace.line, sure)
-        if raised.kind == "script" and trace.called():
-            raised = replace(raised, cause=f"{raised.cause.rstrip('.')} ({trace.called()}).")
+        where = trace.called()
+        if raised.kind == "script" and where:
+            raised = replace(raised, cause=f"{raised.cause.rstrip('.')} ({where}).")
         graded.append((grade_of(trace.known), trace.order, raised))
     elif trace is not None and place is not None:
         graded.append((EXACT, trace.order, _own(trace, place, stream.node, stream.rank)))
@@ -141,8 +132,8 @@ def evidence(stream: Stream, stalled: bool) -> list[tuple[int, int, Finding]]:
     return [*(item for item in graded if item[0] != GENERAL), *((GENERAL, first, item[2]) for item in general)]
 
 
-def at_most(finding: Finding, sure: str) -> Finding:
-    return replace(finding, confidence=sure) if (finding.confidence, sure) == (CERTAIN, LIKELY) else finding
+def doubted(finding: Finding) -> Finding:
+    return replace(finding, confidence=LIKELY) if finding.confidence == CERTAIN else finding
 
 
 def who_of(node: str, rank: int | None) -> str:
@@ -160,7 +151,7 @@ def more_of(who: str) -> str:
 def grade_of(failure: Failure) -> int:
     if failure.kind == "symptom":
         return SYMPTOM
-    return GENERAL if failure.general else EXACT
+    return EXACT if failure.exact else GENERAL
 
 
 def finding_of(failure: Failure, node: str, rank: int | None, line: str, sure: str) -> Finding:

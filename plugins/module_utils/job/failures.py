@@ -39,6 +39,11 @@ class Failure(NamedTuple):
     passing: bool = False  # programs also print it while they go on: it counts as an exception, else after all others
     unless: tuple[str, ...] = ()  # texts that make a line harmless
 
+    @property
+    def exact(self) -> bool:
+        """Whether it means one cause, and is no symptom of another rank's end."""
+        return not self.general and self.kind != "symptom"
+
 
 RUNNER = "DeepSpeed 0.19.8, launcher/runner.py"
 ENGINE = "DeepSpeed 0.19.8, runtime/engine.py"

@@ -14,12 +14,16 @@ from dataclasses import dataclass, field
 from .failure_search import known_failure
 from .failures import Failure
 
+WENT_ON = 2
+"""Lines of progress after which a rank is known to have gone on; bars are drawn once more when a program ends."""
+WENT_ON_MIXED = 4
+"""The same where the lines of several ranks stand in one log."""
 TRACEBACK = "Traceback (most recent call last):"
 _CHAINED = ("During handling of the above exception", "The above exception was the direct cause")
 _APART = ("Exception ignored in", "Exception in thread ", "--- Logging error ---")
 """Before a traceback that ends nothing: that of a destructor, a thread or a handler of the log."""
-_PASSED_ON = ("ChildFailedError", "subprocess.CalledProcessError: Command '['/")
-"""torchrun's and accelerate's own exceptions after a rank's end: they say nothing of the cause."""
+_PASSED_ON = re.compile(r"subprocess\.CalledProcessError: Command '\['/|.*ChildFailedError")
+"""accelerate's and torchrun's own exceptions after a rank's end: they say nothing of the cause."""
 _FRAME = re.compile(r'\s+(?:\|\s+)?File "([^"]+)", line (\d+)')
 _GROUP = re.compile(r"\s+\| {0,2}(?=\S)")
 """Before the lines of an exception group, but for those of its frames."""
@@ -54,8 +58,7 @@ class Trace:
 
     @property
     def exact(self) -> bool:
-        """Whether the table knows it, and means only it."""
-        return self.known is not None and not self.known.general and self.known.kind != "symptom"
+        return self.known is not None and self.known.exact
 
     def of_script(self) -> tuple[str, str] | None:
         """Return file and line of the script, where the script raised it itself.
@@ -84,17 +87,18 @@ def _library(path: str) -> bool:
 
 
 class Tracebacks:
-    """The tracebacks of one rank, or of several whose lines stand in one log (``mixed``).
+    """The tracebacks of one rank, or of several whose lines stand in one log (``mixed``)."""
 
-    ``went_on``: lines of progress after which a traceback is known to have ended nothing.
-    """
-
-    def __init__(self, mixed: bool, went_on: int) -> None:
-        self._mixed, self._went_on = mixed, went_on
+    def __init__(self, mixed: bool) -> None:
+        self._mixed = mixed
         self._open: Trace | None = None
         self._chained = self._apart = False
         self.last: Trace | None = None
         """The one that ended the rank, as far as is known."""
+
+    def over(self, then: int, now: int) -> bool:
+        """Whether the rank went on, by how often it had shown progress: what it printed then ended nothing."""
+        return now - then >= (WENT_ON_MIXED if self._mixed else WENT_ON)
 
     @property
     def reading(self) -> bool:
@@ -127,14 +131,14 @@ class Tracebacks:
             return None
         self._open = None
         trace.end, trace.line = count, line
-        if not line.startswith(_PASSED_ON) and "ChildFailedError" not in line:
+        if not _PASSED_ON.match(line):
             trace.known = known_failure(line, [*(path for path, dummy in trace.frames), trace.source])
             self._keep(trace)
         return trace
 
     def _keep(self, trace: Trace) -> None:
         old = self.last
-        if old is not None and trace.going - old.going >= self._went_on:
+        if old is not None and self.over(old.going, trace.going):
             old = None
         if trace.apart or (old is not None and self._explained(old, trace)):
             return
@@ -144,7 +148,7 @@ class Tracebacks:
 
     def _explained(self, old: Trace, new: Trace) -> bool:
         """Whether the earlier one explains the later."""
-        symptom = new.known is not None and (new.known.kind == "symptom" or new.known.general)
+        symptom = new.known is not None and not new.known.exact
         if new.chained:
             return old.exact
         if self._mixed:  # of another rank, perhaps

@@ -39,19 +39,8 @@ from .shell_words import WordsError, words_of
 _KNOWN = frozenset(
     {
         *("kind", "min", "max", "unit", "except", "prefix", "or", "empty", "pattern", "what", "example"),
-        *(
-            "names",
-            "values",
-            "keys",
-            "needs",
-            "one_of",
-            "distinct",
-            "some",
-            "differs_from",
-            "shell",
-            "secret",
-            "free_text",
-        ),
+        *("names", "values", "keys", "needs", "one_of", "distinct", "some", "differs_from"),
+        *("shell", "secret", "free_text"),
     }
 )
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)

@@ -279,9 +279,5 @@ def _entries(facts: Mapping[str, Any], name: str) -> Iterable[Any]:
     return mapping(mapping(facts.get("docker")).get(name)).values()
 
 
-def _jobs(facts: Mapping[str, Any]) -> Mapping[str, Any]:
-    return mapping(facts.get("jobs"))
-
-
 def _labels(entry: Any) -> Mapping[str, Any]:
     return mapping(mapping(entry).get("labels"))

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..core.values import mapping
+from .container import container_name
 
 DISTRIBUTIONS: Mapping[str, tuple[str, ...]] = {"debian": ("12", "13"), "ubuntu": ("22.04", "24.04")}
 SSH_PORT = 2222
@@ -52,7 +53,6 @@ class Requested:
     ssh_port: int = SSH_PORT
     max_clock_offset: float = MAX_CLOCK_OFFSET
     containers: Mapping[str, str] = field(default_factory=dict)
-    distributions: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: DISTRIBUTIONS)
     launch: Mapping[str, Any] = field(default_factory=dict)
     overlay: Mapping[str, Any] = field(default_factory=dict)
     underlay: Mapping[str, Any] = field(default_factory=dict)
@@ -90,7 +90,7 @@ def requested_by(  # noqa: PLR0917 - what a run knows, each of another type
         image_present=(image or None) if variables["training_image_source"] == "present" else None,
         ssh_port=variables["ssh_trust_port"],
         max_clock_offset=variables["preflight_max_clock_offset"],
-        containers={host: f"{name}-{host}" for host in each},
+        containers={host: container_name(name, host) for host in each},
         overlay={
             "mtu": variables["overlay_network_mtu"],
             "encrypted": variables["overlay_network_encrypted"],

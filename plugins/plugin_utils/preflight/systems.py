@@ -14,7 +14,7 @@ from typing import Any
 
 from ..core.problems import Problem, missing
 from ..core.values import mapping, number
-from ..plan.requested import Requested
+from ..plan.requested import DISTRIBUTIONS, Requested
 from ..versions.lifetimes import of_engine, of_packages, of_system
 from ..versions.table import load_table
 
@@ -28,14 +28,14 @@ _LAST = 4_000_000_000
 
 def check_distribution(hosts: Hosts, wanted: Requested) -> Iterator[Problem]:
     """The host runs a supported distribution and release."""
-    names = ", ".join(f"{name.capitalize()} {' and '.join(known)}" for name, known in wanted.distributions.items())
+    names = ", ".join(f"{name.capitalize()} {' and '.join(known)}" for name, known in DISTRIBUTIONS.items())
     untried = {(row.distribution, row.release) for row in load_table().systems if row.state == "untried"}
     for host, facts in hosts.items():
         system = mapping(facts.get("system"))
         name, release = system.get("distribution"), str(system.get("release") or "")
         if not isinstance(name, str):
             yield missing(host, "which distribution it runs")
-        elif release not in wanted.distributions.get(name, ()):
+        elif release not in DISTRIBUTIONS.get(name, ()):
             title, remedy = name.capitalize(), f"install one of: {names}"
             if (name, release) in untried:
                 remedy += "; or try it with preflight_skip: [distribution] (docs/versions.md)"

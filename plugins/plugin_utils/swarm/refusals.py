@@ -62,7 +62,7 @@ def fixed(cluster: Cluster, facts: Mapping[str, Mapping[str, Any]]) -> Iterator[
     hosts = [member.host for member in cluster.members]
     for problem in check_swarm_fixed(facts, wanted):
         if problem.fatal and problem.subject in hosts:
-            yield Problem(problem.subject, problem.text, problem.remedy)
+            yield problem
         elif problem.fatal:
             yield Problem(first.host, f"{problem.subject} {problem.text}", problem.remedy)
 
