@@ -51,7 +51,11 @@ _ROUTINE = re.compile(r"\[INFO\] \[(?:launch|runner|multinode_runner)\.py:")
 _LAUNCH = re.compile(r"\[launch\.py:\d")
 _ERROR_WORDS = ("error", "exception", "fatal", "failed", "failure", "traceback", "abort", "denied", "refused", "cannot")
 _NO_PROGRESS = ("wandb:", "Error", "ERROR", "Exception", "error:")
-_NATURE = {"SIGKILL": ("host-memory-killed",), "SIGBUS": ("shm-full",), "SIGILL": ("illegal-instruction",)}
+_NATURE = {
+    "SIGKILL": ("container-memory", "host-memory-killed"),
+    "SIGBUS": ("shm-full",),
+    "SIGILL": ("illegal-instruction",),
+}
 """By signal, the entries whose texts say why it came. What a rank prints before SIGABRT mostly does."""
 
 
@@ -145,6 +149,7 @@ class Diagnosis:
             shown = line.strip()[:300]
             if not stream.opening or stream.over(stream.opening[0]):
                 stream.opening = stream.going, shown
+                stream.errors.clear()
             else:
                 stream.errors.append(shown)
 

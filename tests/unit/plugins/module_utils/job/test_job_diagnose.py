@@ -346,6 +346,19 @@ def test_a_traceback_after_which_the_rank_went_on_ended_nothing() -> None:
     assert first([*lines, *(("lab1", 0, text) for text in (*TRACE, "KeyError: 'x'"))]).id == "script-exception"
 
 
+def test_of_an_unknown_end_only_the_error_lines_since_it_last_went_on_are_quoted() -> None:
+    texts = [f"error {number} of the start" for number in range(5)]
+    texts += [*(f"step {number} loss 1.5" for number in range(5)), "fatal: the moon is full"]
+    found = fed([("lab1", 0, text) for text in texts], [("lab1", 0, 3)])
+    assert "are: fatal: the moon is full; it ended with exit code 3" in found[0].cause
+
+
+def test_the_kernel_says_why_a_rank_of_a_container_was_killed() -> None:
+    kernel = "Memory cgroup out of memory: Killed process 4242 (python3)"
+    found = fed([("", None, kernel)], [("lab1", 0, -9)])
+    assert (found[0].id, found[0].node, found[0].rank) == ("container-memory", "lab1", 0)
+
+
 def test_a_signal_says_more_than_what_the_rank_printed() -> None:
     lines: list[Line] = [("lab1", 0, "libcuda.so.1(+0x1234) [0x7f]")]
     found = fed(lines, [("lab1", 0, -11)])
