@@ -93,13 +93,22 @@ def test_names_that_one_list_of_several_misses(name: str) -> None:
     assert SECRET not in json.dumps(mask({"log-opts": {name: SECRET}}))
     assert list(config_secrets({"monitor": {name: SECRET}})) == [SECRET]
     with pytest.raises(resource.JobError, match="looks like a secret"):
-        resource._check_forwarded(name, SECRET)
+        resource.check_variables({name: SECRET}, forwarded=True)
 
 
 @pytest.mark.parametrize("reader", READERS)
 def test_a_rank_prints_a_token_of_nccl_env_environment(reader: Any, tmp_path: Path) -> None:
     found = reader(cluster(tmp_path, "one", f"rank 0: cloning with {SECRET}", reason=f"git said {SECRET}"))
     assert SECRET not in found and "cloning with ********" in found
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_a_rank_prints_what_the_job_has_as_secret_under_a_plain_name(reader: Any, tmp_path: Path) -> None:
+    own = {"TEAM": SECRET, "SWARMSPEED_SECRETS": "RUN,TEAM"}
+    found = reader(cluster(tmp_path, f"logged in as {SECRET}", own=own, reason=f"{SECRET} is unknown"))
+    assert SECRET not in found and "logged in as ********" in found
+    with pytest.raises(resource.JobError, match="TEAM looks like a secret"):
+        resource.check_variables(own, forwarded=True)
 
 
 @pytest.mark.parametrize("reader", READERS)

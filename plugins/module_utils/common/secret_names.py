@@ -19,6 +19,8 @@ Hide = Callable[[str], str]
 
 MASK = "********"
 NOT_SHOWN = "(not shown: the job's environment has more secrets than can be searched for)"
+NAMED = "SWARMSPEED_SECRETS"
+"""A variable of the environment that names others, separated by commas: what they hold is secret, whatever the name."""
 MOST_VARIABLES = 4096
 """Variables of an environment that are read."""
 SHORTEST = 6
@@ -103,9 +105,14 @@ def is_secret(name: Any, value: Any) -> bool:
     return bool(value) and (is_secret_name(name) or mask_urls(str(value)) != str(value))
 
 
+def _named(environment: Mapping[str, Any]) -> frozenset[str]:
+    return frozenset(str(environment.get(NAMED) or "").split(","))
+
+
 def secret_variables(environment: Mapping[str, Any]) -> list[str]:
     """Names, in order, of the variables that hold a secret."""
-    return sorted(str(name) for name, value in environment.items() if is_secret(name, value))
+    named = _named(environment)
+    return sorted(str(name) for name, value in environment.items() if name in named or is_secret(name, value))
 
 
 def mask_urls(text: str) -> str:
@@ -151,9 +158,10 @@ def secret_values(environment: Mapping[str, Any]) -> set[str]:
     found: set[str] = set()
     if len(environment) > MOST_VARIABLES or sum(len(str(value)) for value in environment.values()) > MOST_CHARACTERS:
         raise TooManySecretsError
+    named = _named(environment)
     for name, value in environment.items():
         text = str(value)
-        if is_secret_name(name):
+        if name in named or is_secret_name(name):
             # A key of several lines is printed line by line.
             found |= {text, *text.splitlines()}
         for one in _URL.findall(text):

@@ -966,8 +966,8 @@ FAILURES = (
     Failure(
         "hub-gated", "environment", ("gated repo", "GatedRepoError", "401 Client Error"),
         "The model needs permission from its owner, or the token is missing.",
-        "Ask for access, and give HF_TOKEN in deepspeed_launch_environment.",
-        "deepspeed_launch_environment", HUB),
+        "Ask for access, and give HF_TOKEN in deepspeed_launch_secrets.",
+        "deepspeed_launch_secrets", HUB),
     Failure(
         "hub-name", "configuration",
         ("is not a local folder", "RepositoryNotFoundError", "Repo id must be in the form"),
@@ -995,8 +995,8 @@ FAILURES = (
     Failure(
         "wandb-key", "environment", ("api_key not configured", "wandb: ERROR"),
         "wandb has no key, or cannot reach its server.",
-        "Give WANDB_API_KEY in deepspeed_launch_environment, or WANDB_MODE: offline.",
-        "deepspeed_launch_environment", "https://github.com/wandb/wandb", passing=True),
+        "Give WANDB_API_KEY in deepspeed_launch_secrets, or WANDB_MODE: offline in deepspeed_launch_environment.",
+        "deepspeed_launch_secrets", "https://github.com/wandb/wandb", passing=True),
     Failure(
         "certificate", "environment", ("CERTIFICATE_VERIFY_FAILED", "certificate verify failed"),
         "A server's certificate is not trusted in the container, mostly a proxy's.",

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Callable
 
-from ..common.secret_names import is_secret
+from ..common.secret_names import secret_variables
 from .record import JOB_NAME
 
 ACTIVE = ("starting", "running")
@@ -131,18 +131,19 @@ def check_shrink(params: Mapping[str, Any]) -> None:
 
 def check_variables(environment: Mapping[str, Any], *, forwarded: bool) -> None:
     """Each can be a variable of a process. ``forwarded``: pdsh hands them to other nodes. Raises ``JobError``."""
+    hidden = secret_variables(environment)
     for key, value in environment.items():
         if not key or "=" in key or "\0" in key:
             raise JobError(f"environment: {key!r} cannot be the name of a variable.")
         if isinstance(value, (dict, list)) or value is None or "\0" in str(value):
             raise JobError(f"environment: {key} must be text or a number. Quote it.")
         if forwarded:
-            _check_forwarded(key, str(value))
+            _check_forwarded(key, str(value), key in hidden)
 
 
-def _check_forwarded(key: str, value: str) -> None:
+def _check_forwarded(key: str, value: str, secret: bool) -> None:
     """pdsh hands variables over as ``export KEY=VALUE;`` on its command line, through a shell."""
-    if is_secret(key, value):
+    if secret:
         raise JobError(
             f"environment: {key} looks like a secret, and transport pdsh would show it in the process list of every "
             "node. Use transport direct, or give it in nccl_env_environment, which travels by file."

@@ -44,6 +44,7 @@ def check_launch_values(inventory: Inventory) -> Iterator[Problem]:
     yield from _judged(inventory, "ds_config", _configuration, "correct it")
     yield from _arguments(inventory)
     yield from _environment(inventory)
+    yield from _secrets(inventory)
     yield from _transport(inventory)
 
 
@@ -145,6 +146,32 @@ def _environment(inventory: Inventory) -> Iterator[Problem]:
             found[host] = str(error).removeprefix("environment: ").rstrip(".")
     for text, hosts in by_value(found).items():
         yield Problem(PREFIX + "environment", text + inventory.where(hosts), "correct that variable")
+
+
+def _secrets(inventory: Inventory) -> Iterator[Problem]:
+    """One variable, one value; and by pdsh they would stand in the process list."""
+    name = f"{PREFIX}secrets"
+    transports, environments = (inventory.values(PREFIX + one) for one in ("transport", "environment"))
+    twice, shown_by_pdsh = {}, []
+    for host, value in inventory.values(name).items():
+        given = mapping(value)
+        both = sorted(str(key) for key in given if key in mapping(environments.get(host)))
+        if both:
+            twice[host] = ", ".join(both)
+        if given and transports.get(host) == "pdsh":
+            shown_by_pdsh.append(host)
+    for both, hosts in by_value(twice).items():
+        yield Problem(
+            name,
+            f"{both} stands in {PREFIX}environment, too{inventory.where(hosts)}",
+            f"take it out of {PREFIX}environment",
+        )
+    if shown_by_pdsh:
+        yield Problem(
+            name,
+            f"{PREFIX}transport pdsh would show them in the process list of every node{inventory.where(shown_by_pdsh)}",
+            f"set {PREFIX}transport: direct, or give them in nccl_env_environment, which travels by file",
+        )
 
 
 def _is_variable(key: str, value: Any) -> bool:

@@ -36,6 +36,11 @@ def test_a_time_out_of_the_users_stays() -> None:
     assert environment(nccl_env_environment={"DEEPSPEED_TIMEOUT": 5}) == {}
 
 
+def test_ranks_get_the_secrets_and_which_they_are() -> None:
+    found = environment(deepspeed_launch_secrets={"WANDB": "abcdef", "A": "b"}, deepspeed_launch_environment={"C": "d"})
+    assert found == {"DEEPSPEED_TIMEOUT": "29", "WANDB": "abcdef", "A": "b", "C": "d", "SWARMSPEED_SECRETS": "A,WANDB"}
+
+
 def test_without_docker_the_environments_programs_come_first() -> None:
     found = environment(deepspeed_launch_runtime="host", workspace_python_environment="/opt/train")
     assert found == {"DEEPSPEED_TIMEOUT": "29", "PATH": FRONT}

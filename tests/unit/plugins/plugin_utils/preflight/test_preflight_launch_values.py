@@ -70,6 +70,16 @@ def test_what_the_shell_behind_pdsh_would_change_is_refused_where_the_job_has_se
     assert "hf_abc" not in problem.line()
 
 
+def test_a_secret_stands_in_one_variable_and_in_no_process_list() -> None:
+    (problem,) = found(secrets={"A": "abcdef", "B": "ghijkl"}, environment={"B": "x", "A": "y", "C": "z"})
+    assert problem.subject == "deepspeed_launch_secrets"
+    assert problem.text == "A, B stands in deepspeed_launch_environment, too"
+    (problem,) = found(secrets={"A": "abcdef"}, transport="pdsh")
+    assert problem.subject == "deepspeed_launch_secrets" and "process list" in problem.text
+    assert "abcdef" not in problem.line()
+    assert found(secrets={"A": "abcdef"}) == [] == found(transport="pdsh")
+
+
 def test_hosts_of_one_job_do_not_differ() -> None:
     (problem,) = found({"gpu1": {"master_port": 29500}, "gpu2": {}})
     assert problem.text == "differs between hosts of one cluster: 29500 for gpu1; 0 for gpu2"
