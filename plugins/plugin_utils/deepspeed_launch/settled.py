@@ -20,9 +20,8 @@ from ..launch.integration import (
 )
 from ..launch.program import FILE, ProgramError, program
 from ..launch.script_files import BETWEEN
-from ..plan.controller import SCRIPT
+from ..plan.controller import SCRIPT, source_of
 from ..plan.variables import changed
-from ..workspace.gathered import source_of
 
 BY_ENVIRONMENT = "_by_environment"
 """Stands among the variables where the script finds ds_config.json in the environment."""

@@ -52,6 +52,24 @@ def script_files(name: str) -> str:
     return json.dumps({"texts": texts, "more": more or len(paths) > MAX_MODULES})
 
 
+def nearest_file(name: str) -> str:
+    """Return, as JSON, ``path`` and ``text`` of a file of a source: in the folder that is named, or the next above it.
+
+    ``problem`` instead of ``text`` says why it cannot be read. An empty mapping where there is none.
+    """
+    folder, dummy, file = name.rpartition(BETWEEN)
+    root = Path(folder).resolve()
+    for path in (parent / Path(file).name for parent in (root / file).parents if parent.is_relative_to(root)):
+        if not os.path.lexists(path):
+            continue
+        shown = str(path.relative_to(root))
+        try:
+            return json.dumps({"path": shown, "text": _text(root, path)})
+        except (OSError, ValueError) as error:
+            return json.dumps({"path": shown, "problem": _reason(error)})
+    return "{}"
+
+
 def _text(root: Path, path: Path) -> str:
     """Return the text of a plain file inside the source."""
     real = path.resolve(strict=True)

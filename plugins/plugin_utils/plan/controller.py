@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 from ..cluster.trees import file_sha256, tree_manifest
-from ..launch.script_files import script_files
+from ..launch.script_files import nearest_file, script_files
 
 NAMES = "names:"
 """Begins the name of a folder: the names of its files, hidden ones left out, one a line."""
@@ -23,6 +24,8 @@ REAL = "real:"
 """Begins a path that is to be read itself: absolute, and without links."""
 SCRIPT = "script:"
 """Begins the folder of a source and, after ``::``, a Python script in it: its text and that of its modules, as JSON."""
+BESIDE = "beside:"
+"""Begins the folder of a source and, after ``::``, a file in it, or else in the nearest folder above: as JSON."""
 TREE = "tree:"
 """Begins the name of a folder: SHA-256 by relative path of all files below it but git's own, as JSON."""
 
@@ -30,6 +33,15 @@ TREE = "tree:"
 def here(path: str) -> Path:
     """Return a path of the controller; a relative one starts where the playbook is run."""
     return Path(os.environ.get("PWD", ""), Path(path).expanduser())
+
+
+def source_of(wishes: Mapping[str, Any]) -> tuple[str, str]:
+    """Return the folder of the workspace's source on the controller, and what messages call it."""
+    own = str(wishes["workspace_source"] or "")
+    fetched = wishes.get("swarmspeed_source")
+    if not isinstance(fetched, Mapping):
+        return str(here(own)) if own else "", own
+    return str(fetched.get("folder") or ""), str(fetched.get("name") or own)
 
 
 def split_kind(name: str) -> tuple[str, str]:
@@ -60,5 +72,6 @@ _READERS: dict[str, Callable[[Path], str]] = {
     REAL: lambda path: str(path.resolve(strict=True)),
     DIGEST: file_sha256,
     SCRIPT: lambda path: script_files(str(path)),
+    BESIDE: lambda path: nearest_file(str(path)),
     TREE: _tree,
 }

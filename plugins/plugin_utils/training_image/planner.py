@@ -189,7 +189,10 @@ def _plan_host(cluster: _Cluster, host: str) -> Changes:
         return changes
     if host == cluster.holder:
         if cluster.makes(host):
-            why = _MADE.get(cluster.source, "pulled") + (f", in place of {cluster.former}" if cluster.former else "")
+            why = _MADE.get(cluster.source, "pulled")
+            if cluster.recipe and cluster.recipe.requirements.auto:
+                why += f" with the packages of {cluster.recipe.requirements.path}"
+            why += f", in place of {cluster.former}" if cluster.former else ""
             changes.add(image, None, cluster.coming, why, cluster.consent(host))
         for other in cluster.lacking if given else ():
             changes.add(f"{image} on {other}", cluster.contents[other] or None, cluster.coming, "from here")

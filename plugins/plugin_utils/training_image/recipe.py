@@ -25,6 +25,7 @@ from .inputs import Source, Trouble, read_source
 from .network import network_script
 from .operators import needed_operators, operator_names
 from .repositories import Repository, key_files, repositories
+from .requirements import Requirements, pins_of, read_by_plan, requirements, troubles
 
 _FILES = "role:training_image"
 TEMPLATE = f"{_FILES}/templates/Dockerfile.j2"
@@ -46,8 +47,7 @@ def files(wishes: Mapping[str, Any]) -> Iterator[str]:
             yield f"{TREE}{context}"
         return
     yield from (TEMPLATE, CUDA_SCRIPT, WHEEL_SCRIPT)
-    if wishes["training_image_requirements"]:
-        yield f"{TEXT}{wishes['training_image_requirements']}"
+    yield from read_by_plan(wishes)
     if wishes["training_image_wheelhouse"]:
         yield f"{NAMES}{wishes['training_image_wheelhouse']}"
     source = read_source(str(wishes["training_image_deepspeed_source"] or ""))
@@ -112,10 +112,9 @@ class Recipe:
     def wheels(self) -> list[str]:
         return self.files.get(f"{NAMES}{self.wishes['training_image_wheelhouse']}", "").splitlines()
 
-    @property
-    def requirements(self) -> str:
-        path = self.wishes["training_image_requirements"]
-        return self.files[f"{TEXT}{path}"] if path else ""
+    @cached_property
+    def requirements(self) -> Requirements:
+        return Requirements() if self.own else requirements(self.wishes, self.files)
 
     @property
     def authority(self) -> str:
@@ -142,6 +141,7 @@ class Recipe:
             {
                 **self.wishes,
                 "host_ca_certificate": self.wishes["host_ca_certificate"] or "",
+                "requirements": self.requirements.path,
                 "source": self.source,
                 "accelerator": self.accelerator,
                 "cuda": self.cuda,
@@ -186,8 +186,8 @@ class Recipe:
             return [self.name, self.dockerfile, self.wishes["training_image_build_args"], manifest, *further]
         script = self.script(CUDA_SCRIPT) if self.cuda else ""
         found: list[Any] = [self.dockerfile, self.wheels, str(self.versions.get("torch_index") or ""), script, *further]
-        if self.wishes["training_image_requirements"]:
-            found.append(self.requirements)
+        if self.requirements.path:
+            found.append(self.requirements.text)
         if self.source.kind != "index":
             found.append(self.script(WHEEL_SCRIPT))
         if self.source.kind == "archive":
@@ -239,8 +239,8 @@ class Recipe:
             found.append({"path": "cuda_home.py", "content": f"{self.script(CUDA_SCRIPT)}\n", "mode": "0644"})
         if self.authority:
             found.append({"path": "ca.crt", "content": self.authority, "mode": "0644"})
-        if self.wishes["training_image_requirements"]:
-            found.append({"path": "requirements.txt", "content": self.requirements, "mode": "0600"})
+        if self.requirements.path:
+            found.append({"path": "requirements.txt", "content": self.requirements.text, "mode": "0600"})
         if self.source.kind != "index":
             wheel = f"{self.script(WHEEL_SCRIPT)}\n"
             found.append({"path": "deepspeed/deepspeed_wheel.py", "content": wheel, "mode": "0644"})
@@ -254,13 +254,14 @@ class Recipe:
 
 
 def recipe(wishes: Mapping[str, Any], inputs: Inputs) -> Recipe | Trouble:
-    """Return what the image is built of, or what is wrong with the source of DeepSpeed."""
+    """Return what the image is built of, or what is wrong with it."""
     own = bool(wishes["training_image_dockerfile"])
     source = Source("index") if own else read_source(str(wishes["training_image_deepspeed_source"] or ""))
     if isinstance(source, Trouble):
         return source
     found = Recipe(wishes, inputs.cluster, inputs.files, source)
-    return _incomplete(found) or found
+    pins = pins_of(str(found.versions.get("torch") or ""), str(wishes["training_image_deepspeed_version"] or ""))
+    return _incomplete(found) or next(troubles(found.requirements, pins), found)
 
 
 def _incomplete(found: Recipe) -> Trouble | None:

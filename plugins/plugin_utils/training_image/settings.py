@@ -11,6 +11,7 @@ from typing import Any
 
 from .inputs import SOURCE, Trouble, apt_sources_troubles, argument_troubles, read_source, requirements_troubles
 from .repositories import VARIABLE, repository_troubles
+from .requirements import AUTO
 
 OWN = "training_image_dockerfile"
 OURS_ALONE = (
@@ -52,7 +53,7 @@ def image_troubles(settings: Settings) -> Iterator[Trouble]:
     if source != "build":
         return
     if value(OWN):
-        for name in (name for name in OURS_ALONE if value(name)):
+        for name in (name for name in OURS_ALONE if value(name) not in (None, "", [], {}, AUTO)):
             yield Trouble(
                 name,
                 f"is set, and so is {OWN}, into which it does not go",

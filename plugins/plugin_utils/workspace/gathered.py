@@ -14,7 +14,7 @@ from ansible.module_utils.common.validation import check_type_list
 
 from ...module_utils.job.code_places import CODE
 from ..cluster.trees import code_digest, tree_manifest
-from ..plan.controller import here
+from ..plan.controller import source_of
 from ..plan.gathered import Gathered
 from ..plan.owned import requested_folders
 from ..plan.variables import VariableError
@@ -34,15 +34,6 @@ def apt_packages(python: str, further: list[str]) -> list[str]:
     DeepSpeed is published as source only, and its operators are compiled for the processor they are to run on.
     """
     return list(dict.fromkeys([python, f"{python}-venv", f"{python}-dev", "g++", "make", "numactl", *further]))
-
-
-def source_of(wishes: Mapping[str, Any]) -> tuple[str, str]:
-    """Return the folder of the source on the controller, and what messages call it."""
-    own = str(wishes["workspace_source"] or "")
-    fetched = wishes.get("swarmspeed_source")
-    if not isinstance(fetched, Mapping):
-        return str(here(own)) if own else "", own
-    return str(fetched.get("folder") or ""), str(fetched.get("name") or own)
 
 
 def ours(wishes: Mapping[str, Any]) -> list[str]:

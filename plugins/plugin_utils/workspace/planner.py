@@ -15,14 +15,14 @@ from ...module_utils.job.code_places import CODE
 from ..core.problems import Problem
 from ..core.values import mapping, texts
 from ..plan.changes import Change, Changes, Inputs, RolePlan, Unknown
-from ..plan.controller import NAMES
+from ..plan.controller import NAMES, source_of
 from ..plan.files import found_file
 from ..plan.fold import Facts, Wishes
 from ..plan.managed_file import ManagedFile
 from ..plan.owned import add_records, entries, ours_to_change, recorded, unrecorded
 from ..plan.text import KNOWN_AFTER
 from .environment import CUDA_SCRIPT, INCOMPLETE, Environment, environment, nodes
-from .gathered import ROLE, apt_packages, ours, record_path, source_of
+from .gathered import ROLE, apt_packages, ours, record_path
 from .running import runs_apart, tolerated
 
 NOTHING: dict[str, Any] = {

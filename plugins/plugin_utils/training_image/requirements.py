@@ -1,0 +1,110 @@
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""The requirements file of the image: the one that a variable names, or the one beside the script. Pure.
+
+Beside the script is the nearest one on the way from the script's folder up to that of the source.
+"""
+
+from __future__ import annotations
+
+import json
+import posixpath
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import canonicalize_name
+
+from ..core.values import mapping
+from ..launch.program import FILE, ProgramError, program
+from ..launch.script_files import BETWEEN
+from ..plan.controller import BESIDE, TEXT, source_of
+from .inputs import Trouble, requirements_troubles
+
+AUTO, NAME, VARIABLE = "auto", "requirements.txt", "training_image_requirements"
+_IN_CONTAINERS = "/workspace/"
+
+
+@dataclass(frozen=True)
+class Requirements:
+    """``path`` is what messages call it; empty where there is none. ``problem`` says why it cannot be read."""
+
+    path: str = ""
+    text: str = ""
+    problem: str = ""
+    auto: bool = False
+
+
+def read_by_plan(wishes: Mapping[str, Any]) -> list[str]:
+    """Return under which name the plan reads the file; empty where it reads none."""
+    given = str(wishes[VARIABLE] or "")
+    if given != AUTO:
+        return [f"{TEXT}{given}"] if given else []
+    fetched = isinstance(wishes.get("swarmspeed_source"), Mapping)
+    folder = source_of(wishes)[0] if fetched or not wishes["workspace_source_ref"] else ""
+    return [f"{BESIDE}{folder}{BETWEEN}{posixpath.join(_folder(wishes), NAME)}"] if folder else []
+
+
+def requirements(wishes: Mapping[str, Any], files: Mapping[str, str]) -> Requirements:
+    """Return what the file says."""
+    for name in read_by_plan(wishes):
+        if name.startswith(TEXT):
+            return Requirements(name[len(TEXT) :], files[name])
+        found = mapping(json.loads(files[name]))
+        if found:
+            path, text, problem = (str(found.get(key) or "") for key in ("path", "text", "problem"))
+            return Requirements(path, text, problem, auto=True)
+    return Requirements()
+
+
+def troubles(found: Requirements, pins: Mapping[str, str]) -> Iterator[Trouble]:
+    """Yield what the image cannot have. ``pins`` are releases that other variables choose, by package."""
+    otherwise = f", or set {VARIABLE}: ''" if found.auto else ""
+    if found.problem:
+        yield Trouble(VARIABLE, f"{found.path} beside the script: {found.problem}", f"correct it{otherwise}")
+    # What a variable names was checked before any connection.
+    for one in requirements_troubles(found.path, found.text) if found.auto else ():
+        yield Trouble(one.subject, one.text, f"{one.remedy}{otherwise}")
+    for line in found.text.splitlines():
+        name, wanted = _requirement(line)
+        release = pins.get(name, "")
+        if release and wanted is not None and not wanted.specifier.contains(release, prereleases=True):
+            variable = "training_image_torch" if name == "torch" else f"training_image_{name}_version"
+            yield Trouble(
+                VARIABLE,
+                f"{found.path} requires {wanted.name}{wanted.specifier}, and the image has {name} {release}, for which "
+                "DeepSpeed's operators are compiled",
+                f"take the line out of the file, or set {variable} to a release that it allows{otherwise}",
+            )
+
+
+def pins_of(torch: str, deepspeed: str) -> dict[str, str]:
+    """Return the releases that go into the image whatever a file says, as far as they are known."""
+    exact = {}
+    for word in torch.split():
+        name, found = _requirement(word)
+        for one in found.specifier if found else ():
+            if one.operator == "==" and "*" not in one.version:
+                exact[name] = one.version.partition("+")[0]
+    return {**exact, **({"deepspeed": deepspeed} if deepspeed else {})}
+
+
+def _requirement(line: str) -> tuple[str, Requirement | None]:
+    try:
+        found = Requirement(line.partition(" #")[0].strip().rstrip("\\"))
+    except InvalidRequirement:
+        return "", None  # an option, a comment, or a line that pip names in the build
+    return canonicalize_name(found.name), found
+
+
+def _folder(wishes: Mapping[str, Any]) -> str:
+    """Return the script's folder below the source; that of the source itself where no file is named."""
+    script = str(wishes["deepspeed_launch_script"] or "").strip().removeprefix(_IN_CONTAINERS)
+    try:
+        kind = program(script, [str(word) for word in wishes["deepspeed_launch_launcher_args"] or []]).kind
+    except ProgramError:
+        return ""
+    folder = posixpath.normpath(posixpath.dirname(script)) if kind == FILE else "."
+    return "" if folder == "." or folder.startswith(("/", "..")) else folder
