@@ -20,7 +20,9 @@ from ...module_utils.engine.daemon_config_keys import needs_restart, parse_versi
 from ...module_utils.engine.daemon_config_unit import conflicts
 from ...module_utils.engine.state import CONFIG_PATH, as_config, sealed, unit_from_facts
 from ..docker.host import SHIPPED, Host
+from ..plan.files import differs
 from ..plan.jobs import active_jobs
+from ..plan.managed_file import ManagedFile
 from .access import CDI, KEEP, RUNTIME, Access, access, device_requests, run_arguments
 from .description import faults
 from .gathered import PACKAGES, RECORD_PATH, ROLE, SOURCES_PATH, SPEC_PATH, STALE_SOURCES, UNIT_PATH
@@ -63,6 +65,8 @@ def toolkit_plan(facts: Mapping[str, Any], request: Mapping[str, Any]) -> dict[s
     held, unheld, released = _holds(requested, host)
     restarts = _restart_reasons(host, way, found, merged, packages)
     sources = _sources(requested, host, bool(packages))
+    # With another release of this collection, the unit may be all that differs.
+    reloads = bool(packages or changed) or _unit_differs(requested, host, way.mode)
     return {
         "mode": way.mode,
         "device_requests": device_requests(way.mode),
@@ -83,7 +87,7 @@ def toolkit_plan(facts: Mapping[str, Any], request: Mapping[str, Any]) -> dict[s
         "record": exclusion(ROLE, held) if held else "",
         "stamp": stamp_text(requested, host, way),
         "restart_reasons": restarts,
-        "in_the_way": _in_the_way(host, restarts, bool(packages or changed)),
+        "in_the_way": _in_the_way(host, restarts, reloads),
         "problems": [*_problems(requested, host, way, packages), *(_clashes(host, merged) if changed else [])],
         "missing": _missing(requested, host, way),
     }
@@ -159,6 +163,10 @@ def unit_text(mode: str) -> str:
         f"{generate}\n"
         "[Install]\nWantedBy=multi-user.target\n"
     )
+
+
+def _unit_differs(requested: Request, host: Host, mode: str) -> bool:
+    return requested.source != KEEP and differs(ManagedFile(UNIT_PATH, unit_text(mode)), host.part("files"), "")
 
 
 def misdescribed(host: Host) -> list[str]:

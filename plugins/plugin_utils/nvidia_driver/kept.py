@@ -115,9 +115,15 @@ def persistence_file(node: Node, request: Request) -> ManagedFile:
     return PERSISTENCE_ON if wanted else NO_PERSISTENCE_FILE
 
 
+def other_persistence_file(node: Node, request: Request, key: str) -> ManagedFile | None:
+    """Return the drop-in where it differs. Not under a job, whose GPUs a reload of systemd can take away."""
+    wanted = persistence_file(node, request)
+    return wanted if differs(wanted, files_of(node), key) and not node.active_jobs else None
+
+
 def without_persistence(node: Node, request: Request) -> list[int]:
     """Return the GPUs that say themselves that persistence mode is off, where this role is to keep it on."""
-    gpus = node.gpu.get("gpus") if keeps_persistence(node, request) else None
+    gpus = node.gpu.get("gpus") if keeps_persistence(node, request) and not node.active_jobs else None
     return [int(gpu["index"]) for gpu in gpus or [] if gpu.get("persistence") is False]
 
 
@@ -137,8 +143,9 @@ def add_kept(changes: Changes, node: Node, request: Request, version: str | None
     wanted = recorded(node, request, held)
     if wanted is not None and differs(wanted, files, key):
         add_file(changes, wanted, files, key, HOLD)
-    if differs(persistence_file(node, request), files, key):
-        add_file(changes, persistence_file(node, request), files, key, PERSISTENCE)
+    dropin = other_persistence_file(node, request, key)
+    if dropin is not None:
+        add_file(changes, dropin, files, key, PERSISTENCE)
     for name, why in services(node, request).items():
         if not runs(node, name):
             there = (node.services.get(name) or {}).get("active") is not None
@@ -160,8 +167,9 @@ def kept(facts: Mapping[str, Any], request: Request, version: str | None, key: s
     wanted = recorded(node, request, held)
     if wanted is not None:
         files[EXCLUSION_FILE] = text_after(wanted, key) if request.hold else fact_after(wanted, key)
-    if differs(persistence_file(node, request), files, key):
-        files[PERSISTENCE_FILE] = text_after(persistence_file(node, request), key)
+    dropin = other_persistence_file(node, request, key)
+    if dropin is not None:
+        files[PERSISTENCE_FILE] = text_after(dropin, key)
     running = {name: {**(node.services.get(name) or {}), "active": True} for name in services(node, request)}
     driver["services"] = {**node.services, **running}
     off = without_persistence(node, request)

@@ -20,7 +20,7 @@ from .gathered import EXCLUSION_FILE, FILES, PERSISTENCE_FILE, PREFERENCES_FILE,
 from .kept import (
     PERSISTENCE_FOLDER,
     files_of,
-    persistence_file,
+    other_persistence_file,
     recorded,
     runs,
     services,
@@ -122,8 +122,9 @@ def act(node: Node, request: Request, plan: Plan, sysfs: str, key: str) -> dict[
     done["release"] = to_release(node, request, held)
     if wanted is not None and differs(wanted, files, key):
         done["record"] = [entry_of(wanted)]
-    if differs(persistence_file(node, request), files, key):
-        done["units"] = [entry_of(PERSISTENCE_FOLDER), entry_of(persistence_file(node, request))]
+    dropin = other_persistence_file(node, request, key)
+    if dropin is not None:
+        done["units"] = [entry_of(PERSISTENCE_FOLDER), entry_of(dropin)]
     if PERSISTENCED in node.services and (done["units"] or without_persistence(node, request)):
         done["restart"] = [PERSISTENCED]
     if node.joins_fabric:

@@ -287,6 +287,15 @@ def test_a_reload_of_systemd_under_a_job_needs_consent() -> None:
     assert stops(planned({**new, "jobs": {"a": "running"}}, docker_restart=True)) == []
 
 
+def test_another_unit_alone_reloads_systemd_too() -> None:
+    """As after an upgrade of this collection: nothing of the toolkit differs but the unit."""
+    before = done(files={UNIT_PATH: kept(UNIT_PATH, "[Unit]\n")}, docker=RUNNING)
+    assert stops(planned(before)) == []
+    (sentence,) = stops(planned({**before, "jobs": {"a": "running"}}))
+    assert sentence.startswith("the container toolkit changes, which reloads systemd, and that can take GPUs")
+    assert stops(planned({**done(docker=RUNNING), "jobs": {"a": "running"}})) == []
+
+
 def test_where_something_is_refused_nothing_is_begun_and_preflight_reports_it() -> None:
     made = planned(node(packages=dict.fromkeys(PACKAGES, "1.17.8-1"), held=["libnvidia-container1"]))
     assert made.changes == () and act(made)["before"] == {}

@@ -162,6 +162,13 @@ def test_ubuntus_persistence_daemon_is_started_with_the_mode_on() -> None:
     assert not planned(node, persistence=False).changes
 
 
+def test_a_job_keeps_its_gpus_as_systemd_is_reloaded_after_it() -> None:
+    node = ubuntu(KERNEL, "generic", driver__persistence_off=True, gpu__gpus=[{"index": 0, "persistence": False}])
+    made = planned({**node, "jobs": {"digits": "running"}})
+    assert not made.changes and act(made)["units"] == act(made)["restart"] == []
+    assert len(planned({**node, "jobs": {"digits": "succeeded"}}).changes) == 2
+
+
 def test_persistence_is_what_the_gpus_say() -> None:
     gpus = [{"index": number, "persistence": on} for number, on in enumerate((True, False, None))]
     made = planned(ubuntu(KERNEL, "generic", gpu__gpus=gpus))
