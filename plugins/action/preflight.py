@@ -71,6 +71,9 @@ CHECKS_OF_UNDOING = frozenset(
 """What is checked before a playbook that only removes something. It works with hosts as they are, so it fails neither
 at what they lack for the requested state nor at files of the controller that site.yml would send."""
 
+FORMER_CHECKS = {"accelerator": "values"}
+"""Checks of earlier releases, by the checks that they are part of now."""
+
 
 @one_line("hosts_facts", "what node_facts returned", AnsibleActionFail)
 def check_facts(facts: Facts, skip: Sequence[str] = (), undo: bool = False) -> Report:
@@ -322,6 +325,11 @@ def check_skips(skip: Iterable[str]) -> None:
                 "skip: play_hosts cannot be left out, as the plan would lack hosts. Remedy: run without --limit."
             )
         if name not in known:
+            if name in FORMER_CHECKS:
+                raise AnsibleActionFail(
+                    f"skip: {name} is a check of an earlier release, and part of {FORMER_CHECKS[name]} now. Remedy: "
+                    f"take {name} out of preflight_skip."
+                )
             nearest = difflib.get_close_matches(name, known, n=1)
             meant = f"did you mean {nearest[0]}? " if nearest else ""
             raise AnsibleActionFail(

@@ -238,6 +238,14 @@ options:
         those of its configuration and its environment, keyed by O(secret_file).
     type: dict
     default: {}
+  image_built:
+    description:
+      - Whether C(image) in O(fingerprint) is built by this collection, and so has another name where another release
+        of it builds the image otherwise.
+      - A job that another release has started is then the same job if it differs in nothing but the image. It is
+        followed, or not started again, with a warning.
+    type: bool
+    default: false
   rerun:
     description: Start the job again although it has succeeded.
     type: bool
@@ -482,6 +490,7 @@ class Call:
         check_log_limit(params["log_limit"])
         self._use(self._where())
         self.damaged = self.cleared = False
+        self.warning = ""
         self.found: resource.Container | None = None
         starting = params["state"] == "started" and not params["observe"]
         self.spec = self._spec() if starting else {}
@@ -562,6 +571,8 @@ class Call:
             todo = "none" if recorded.get("run_id") == self.place["run_id"] else "start"
         else:
             same = digest == recorded.get("spec_hash")
+            if not same and state in (*resource.ACTIVE, "succeeded") and self._of_another_release():
+                same, self.warning = True, self._warning()
             todo = resource.plan(self.params["state"], state, same=same, rerun=self.params["rerun"])
         if todo == "refuse":
             differs = [on_one_line(key, 100) for key in resource.changed_keys(self.store.read_spec(), self.spec)][:50]
@@ -579,13 +590,28 @@ class Call:
         changes = {"before": before, "after": after}
         return {"changed": todo != "none", "todo": todo, "diff": changes, **self._report(state, reason)}
 
+    def _of_another_release(self) -> bool:
+        """Whether another release has started the job, and the image alone differs: no other job was requested."""
+        differs = resource.changed_keys(self.store.read_spec(), self.spec) if self.params["image_built"] else []
+        return differs == ["fingerprint.image"] and not self.store.runs_this_program()
+
+    def _warning(self) -> str:
+        specs = (self.store.read_spec(), self.spec)
+        before, now = (on_one_line(str(spec["fingerprint"].get("image")), 300) for spec in specs)
+        return (
+            f"Job {self.params['name']} was started by another release of this collection, in image {before}, and "
+            f"counts as the same job. To run it in {now}, which this release builds, set deepspeed_launch_rerun: true"
+        )
+
     def _act(self, todo: str, state: str, digest: str) -> None:
         runner = JobRunner(self.store, self.runtime)
         if todo == "start":
             if state in resource.ACTIVE:  # a follower of an earlier run that has not noticed its end yet
                 runner.stop(state, self._sweepable(), self.inside)
             container = self.params["container"] or ""
-            unfinished = state in {"failed", "stopped", "lost"} and self._recorded().get("spec_hash") == digest
+            unfinished = state in {"failed", "stopped", "lost"} and (
+                self._recorded().get("spec_hash") == digest or self._of_another_release()
+            )
             self.place["options"]["resuming"] = unfinished and self.params["resume"] == "auto"
             found, versions = self._container(), self.params["versions"]
             self._move()
@@ -685,7 +711,8 @@ def main() -> None:
         module.fail_json(msg=f"To start a job, give also: {', '.join(missing)}.", invocation=invocation)
     try:
         runtimes: dict[str, Runtime] = {"container": DockerRuntime(SocketEngine()), "host": HostRuntime()}
-        result = Call(module.params, module.check_mode, runtimes).run()
+        call = Call(module.params, module.check_mode, runtimes)
+        result = call.run()
     except (resource.JobError, EngineError) as error:
         module.fail_json(msg=f"training job {module.params['name']}: {error}", invocation=invocation)
     except OSError as error:
@@ -693,6 +720,8 @@ def main() -> None:
             msg=f"training job {module.params['name']}: {error}. Nothing more was done.",
             invocation=invocation,
         )
+    if call.warning:
+        module.warn(call.warning)
     module.exit_json(invocation=invocation, **result)
 
 

@@ -66,8 +66,6 @@ IDENTIFIERS = {
     "Comeback": "RestartRecovery",
     "Voices": "RankLogFilter",
     "last_words": "final_lines",
-    "swarm_departed": "swarm_removed_nodes",
-    "swarm_remove_ghosts": "swarm_prune_stale_nodes",
 }
 """Names that were replaced, in exactly this spelling."""
 

@@ -58,6 +58,7 @@ ARGUMENTS: dict[str, Any] = {
     "code": {"type": "str"},
     "files": {"type": "dict", "default": {}},
     "digests": {"type": "dict", "default": {}},
+    "image_built": {"type": "bool", "default": False},
     "rerun": {"type": "bool", "default": False},
     "observe": {"type": "bool", "default": False},
     "log_offset": {"type": "int", "default": 0},

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import re
 import time
@@ -88,6 +89,10 @@ class RunStore(Store):
 
     def write_program(self) -> None:
         self._folder.write(f"{self.name}/{PROGRAM}", supervisor_archive())
+
+    def runs_this_program(self) -> bool:
+        """Whether the job was started by the supervisor that this release has."""
+        return self._folder.digest(f"{self.name}/{PROGRAM}") == hashlib.sha256(supervisor_archive()).hexdigest()
 
     def check_private(self) -> None:
         """Before the host runs anything that lies there."""

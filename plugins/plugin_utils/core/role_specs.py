@@ -27,6 +27,9 @@ CLOSE = 0.85
 SAME = 0.9
 """Ratio from which a name outside every prefix is taken for a misspelt prefix (``swarn_`` for ``swarm_``)."""
 
+RENAMED = {"swarm_departed": "swarm_removed_nodes", "swarm_remove_ghosts": "swarm_prune_stale_nodes"}
+"""Variables of earlier releases, by the names that they have now."""
+
 
 def type_of(option: Mapping[str, Any]) -> dict[str, Any]:
     """Return an option as to its type: what a host does without stays absent."""
@@ -39,12 +42,16 @@ class RoleSpecError(Exception):
 
 @dataclass(frozen=True)
 class Unknown:
-    """A variable that no role knows. ``certain`` is false where it may belong to somebody else's role."""
+    """A variable that no role knows. ``certain`` is false where it may belong to somebody else's role.
+
+    ``nearest`` is the name that was meant; with ``renamed`` an earlier release had the variable.
+    """
 
     name: str
     prefix: str | None
     nearest: str | None
     certain: bool
+    renamed: bool = False
 
 
 @dataclass(frozen=True)
@@ -68,6 +75,8 @@ class RoleSpecs:
         if name in self.options or name.startswith(("_", "ansible_")):
             return None
         prefix = self.prefix(name)
+        if name in RENAMED:
+            return Unknown(name, prefix, RENAMED[name], certain=True, renamed=True)
         if prefix is None:
             same = self._nearest(name, SAME)
             return Unknown(name, None, same, certain=False) if same else None

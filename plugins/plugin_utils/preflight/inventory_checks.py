@@ -166,6 +166,9 @@ def check_variable_names(inventory: Inventory) -> Iterator[Problem]:
 
 
 def _misspelt(unknown: Unknown, where: str) -> Problem:
+    if unknown.renamed:
+        text = f"is the name that an earlier release had for {unknown.nearest}{where}"
+        return Problem(unknown.name, text, f"rename it to {unknown.nearest}")
     if unknown.prefix is None:
         text = f"is no variable of this collection, but looks like one{where}"
     else:

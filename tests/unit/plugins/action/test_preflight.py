@@ -361,6 +361,11 @@ def test_facts_are_judged() -> None:
             f"{', '.join([*INVENTORY_CHECKS, *FACT_CHECKS])}.",
         ),
         (
+            {"stage": "inventory", "skip": ["accelerator"]},
+            "skip: accelerator is a check of an earlier release, and part of values now. Remedy: take accelerator out "
+            "of preflight_skip.",
+        ),
+        (
             {"stage": "inventory", "skip": ["everything"]},
             "skip: there is no check everything. Remedy: The checks are "
             f"{', '.join([*INVENTORY_CHECKS, *FACT_CHECKS])}.",

@@ -83,6 +83,7 @@ def params(jobs: Path, **change: Any) -> dict[str, Any]:
         "code": None,
         "files": {},
         "digests": {},
+        "image_built": False,
         "rerun": False,
         "observe": False,
         "log_offset": 0,
@@ -147,6 +148,54 @@ def test_another_specification_while_running_is_refused(tmp_path: Path) -> None:
         assert "hf_" not in str(caught.value)
     assert len(runtime.launched) == 1
     assert (tmp_path / "digits/spec.json").read_text() == before
+
+
+def judged(runtime: FakeRuntime, **change: Any) -> tuple[str, str]:
+    """What a call would do, and its warning."""
+    made = Call(params(runtime.jobs, **change), True, {"container": runtime, "host": HostRuntime()})
+    return made.run()["todo"], made.warning
+
+
+@pytest.mark.parametrize("state", ["running", "succeeded"])
+def test_a_job_of_another_release_is_the_same_in_the_image_that_this_one_builds(tmp_path: Path, state: str) -> None:
+    runtime = FakeRuntime(tmp_path)
+    call(runtime)
+    write_state(tmp_path, state=state)
+    (tmp_path / "digits/supervisor.pyz").write_bytes(b"of another release")
+    other = {"fingerprint": {"image": "sha256:2"}, "image_built": True}
+    assert judged(runtime, **other) == (
+        "none",
+        "Job digits was started by another release of this collection, in image sha256:1, and counts as the same job. "
+        "To run it in sha256:2, which this release builds, set deepspeed_launch_rerun: true",
+    )
+    assert judged(runtime, image_built=True) == ("none", "")  # nothing differs
+    # Whoever asks for anything else, or has an image of their own, gets what they ask for.
+    for requested in ({**other, "image_built": False}, {**other, "command": ["deepspeed", "other.py"]}):
+        if state == "running":
+            with pytest.raises(JobError, match="with another specification"):
+                judged(runtime, **requested)
+        else:
+            assert judged(runtime, **requested) == ("start", "")
+    assert judged(runtime, **other, rerun=True)[0] == ("none" if state == "running" else "start")
+
+
+@pytest.mark.parametrize(("image_built", "resuming"), [(True, True), (False, False)])
+def test_a_job_that_was_stopped_for_an_upgrade_goes_on(tmp_path: Path, image_built: bool, resuming: bool) -> None:
+    runtime = FakeRuntime(tmp_path)
+    call(runtime, resume="auto")
+    write_state(tmp_path, state="stopped")
+    (tmp_path / "digits/supervisor.pyz").write_bytes(b"of another release")
+    call(runtime, resume="auto", fingerprint={"image": "sha256:2"}, image_built=image_built)
+    request = json.loads((tmp_path / "digits/spec.json").read_text())
+    assert request["options"]["resuming"] is resuming
+    assert request["spec"]["fingerprint"] == {"image": "sha256:2"}
+
+
+def test_a_job_of_this_release_is_another_one_in_another_image(tmp_path: Path) -> None:
+    runtime = FakeRuntime(tmp_path)
+    call(runtime)
+    with pytest.raises(JobError, match=r"differs: fingerprint\.image"):
+        judged(runtime, fingerprint={"image": "sha256:2"}, image_built=True)
 
 
 def test_a_lost_job_is_reported_and_started_again(tmp_path: Path) -> None:

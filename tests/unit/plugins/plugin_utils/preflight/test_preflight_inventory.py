@@ -195,6 +195,14 @@ def test_a_misspelt_name_is_a_problem_and_a_stranger_a_warning() -> None:
     assert [notice.rpartition("uses it. ")[2] for notice in report.notices()] == ["(check: variable_names)"] * 2
 
 
+def test_a_variable_of_an_earlier_release_is_named_with_its_name_of_today() -> None:
+    inventory = with_variables(lab1={"swarm_departed": []}, lab2={"swarm_departed": []})
+    assert lines(inventory, "variable_names") == [
+        "swarm_departed: is the name that an earlier release had for swarm_removed_nodes (set for lab1, lab2). "
+        "Remedy: rename it to swarm_removed_nodes."
+    ]
+
+
 def test_values_are_checked_against_the_specs() -> None:
     remedy = "Remedy: correct it in the inventory or in the variables file that sets it."
     inventory = with_variables(lab1={"swarm_port": "x"}, lab2={"swarm_port": 3}, lab3={"swarm_port": "x"})
