@@ -9,6 +9,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 from tests.playbook_run import INVENTORY, ROOT, Run
@@ -19,23 +20,31 @@ _BIN = Path(sys.executable).parent
 class Installed:
     """The collection as ``ansible-galaxy`` builds and installs it, in a folder that has nothing else."""
 
-    def __init__(self, place: Path) -> None:
-        self.place = place
+    def __init__(self, place: Path, inventory: Path = INVENTORY) -> None:
+        self.place, self.inventory = place, inventory
         self.empty = place / "empty"
         self.collections = place / "collections"
         self.root = self.collections / "ansible_collections" / "swarmspeed" / "cluster"
 
     def install(self) -> None:
         """Build the tarball from the checkout and install it into an empty folder."""
+        self.make_empty()
+        self.install_from(ROOT)
+
+    def make_empty(self) -> None:
         shutil.rmtree(self.place, ignore_errors=True)
         self.empty.mkdir(parents=True)
         # Molecule names the checkout's own configuration in the environment; this one sets nothing.
         (self.empty / "ansible.cfg").write_text("[defaults]\n", encoding="utf-8")
-        self.run("ansible-galaxy", "collection", "build", "--output-path", str(self.place), str(ROOT)).done(nodes=())
-        (tarball,) = self.place.glob("*.tar.gz")
-        # --offline: the collections it depends on come with the package ansible.
-        where = ("--offline", "--collections-path", str(self.collections))
-        self.run("ansible-galaxy", "collection", "install", *where, str(tarball)).done(nodes=())
+
+    def install_from(self, tree: Path) -> None:
+        """Build the tarball from this tree and install it, in place of what is installed."""
+        with tempfile.TemporaryDirectory(dir=self.place) as built:
+            self.run("ansible-galaxy", "collection", "build", "--output-path", built, str(tree)).done(nodes=())
+            (tarball,) = Path(built).glob("*.tar.gz")
+            # --offline: the collections it depends on come with the package ansible.
+            where = ("--offline", "--collections-path", str(self.collections), *(["--force"] * self.root.exists()))
+            self.run("ansible-galaxy", "collection", "install", *where, str(tarball)).done(nodes=())
 
     def environment(self) -> dict[str, str]:
         """Return an environment in which there is the installed collection alone."""
@@ -64,11 +73,11 @@ class Installed:
 
     def play(self, name: str, *arguments: str) -> Run:
         """Run a playbook of the collection by its full name on the lab."""
-        return self.run("ansible-playbook", f"swarmspeed.cluster.{name}", "-i", str(INVENTORY), *arguments)
+        return self.run("ansible-playbook", f"swarmspeed.cluster.{name}", "-i", str(self.inventory), *arguments)
 
     def start(self, name: str, *arguments: str) -> subprocess.Popen[str]:
         """Start a playbook of the collection by its full name on the lab, for tests that watch it."""
-        words = ["ansible-playbook", f"swarmspeed.cluster.{name}", "-i", str(INVENTORY), *arguments]
+        words = ["ansible-playbook", f"swarmspeed.cluster.{name}", "-i", str(self.inventory), *arguments]
         return subprocess.Popen(
             [str(_BIN / words[0]), *words[1:]],
             cwd=self.empty,
