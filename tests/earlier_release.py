@@ -17,7 +17,7 @@ from tests.installed import Installed
 from tests.playbook_run import ROOT
 
 COMMIT = "6074c8e3a8e9110f1421384982f2662db66de564"
-"""The latest release, from which users come (CONTRIBUTING.md, "Release")."""
+"""The latest release (CONTRIBUTING.md, "Standards")."""
 
 
 class MissingReleaseError(Exception):

@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""The tree of an earlier release comes out of the history, and a clone that lacks it is told so."""
+"""The tree of an earlier release comes out of the history, and a clone that lacks it is refused."""
 
 from __future__ import annotations
 
