@@ -23,12 +23,17 @@ from tests.earlier_release import installed_in, tree_in
 from tests.engines import containers, image_ids, inspect, networks
 from tests.image import load
 from tests.installed import Installed
-from tests.playbook_run import JOBS, NODES, ROOT, Run, container, job, on, snapshot, variables
+from tests.playbook_run import CLUSTER_ROOT, JOBS, NODES, ROOT, Run, container, job, on, snapshot, variables
 
 PLACE = Path(os.environ["MOLECULE_EPHEMERAL_DIRECTORY"]) / "upgrade"
 WITHOUT_IMAGE = ("--skip-tags", "training_image,training_container")
 """What a site.yml beside a job leaves out: this release builds its image otherwise."""
-CONSENT = {"workspace_remove": True, "deepspeed_launch_remove_jobs": True, "training_image_remove": True}
+CONSENT = {
+    "assets_remove": True,
+    "workspace_remove": True,
+    "deepspeed_launch_remove_jobs": True,
+    "training_image_remove": True,
+}
 LEFT = "ls -d /srv/swarmspeed /var/lib/swarmspeed /etc/*/*swarmspeed* /root/.swarmspeed* 2>/dev/null; true"
 _PROCESSES = r"""
 for id in $(pgrep -f 'train[.]py|supervisor[.]pyz'); do
@@ -41,8 +46,18 @@ for id in $(grep -lsz '^SWARMSPEED_JOB=/jobs/followed$' /proc/[0-9]*/environ | c
 done"""
 
 
+MORE: dict[str, Any] = {
+    "assets_sources": [{"name": "small", "folder": str(PLACE / "earlier" / "examples" / "digits")}],
+    "docker_daemon_config": {"max-concurrent-downloads": 2},
+    "nccl_env_environment": {"HF_TOKEN": "hf_0123456789abcdef"},
+    "training_container_environment": {"TOKENIZERS_PARALLELISM": "false"},
+}
+"""What a user may have set beside the lab's own variables."""
+
+
 def job_of(name: str, epochs: int, **more: Any) -> tuple[str, str]:
     return variables(
+        **MORE,
         deepspeed_launch_name=name,
         deepspeed_launch_args=["--epochs", str(epochs), "--target", "0", "--checkpoints="],
         deepspeed_launch_logs_dir=str(PLACE / "jobs"),
@@ -62,6 +77,7 @@ def runs(name: str) -> dict[str, str]:
     for one in containers(name):
         about = inspect(name, "container", one)
         found[f"container {one}"] = f"{about['Id']} {about['State']['StartedAt']}"
+    found["asset"] = on(name, f"cd {CLUSTER_ROOT}/assets && stat -c '%n %i %Y' small/* .swarmspeed/small.json")
     found |= {f"network {one}": str(inspect(name, "network", one)["Id"]) for one in networks(name)}
     return {**found, "processes": on(name, _PROCESSES)}
 
@@ -201,9 +217,10 @@ def test_site_then_replaces_image_and_containers_alone(
 
 
 def test_teardown_leaves_nothing_of_either_release(upgraded: Installed) -> None:
-    upgraded.play("teardown", *variables(**CONSENT)).done(change=True)
+    given = variables(**MORE, **CONSENT)
+    upgraded.play("teardown", *given).done(change=True)
     for name in NODES:
         assert containers(name, "swarmspeed.cluster") == {}
         assert image_ids(name, "swarmspeed/swarmspeed") == set()
         assert on(name, LEFT) == ""
-    upgraded.play("teardown", *variables(**CONSENT)).done(change=False)
+    upgraded.play("teardown", *given).done(change=False)
