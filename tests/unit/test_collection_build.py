@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import sys
@@ -13,12 +14,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+import yaml
 
 ROOT = Path(__file__).parents[2]
 OF_THE_CHECKOUT = (
     ".ansible-lint",
     ".ci",
-    ".config",
+    ".config/molecule",
     ".github",
     ".gitignore",
     ".yamllint",
@@ -27,6 +29,8 @@ OF_THE_CHECKOUT = (
     "inventories/lab",
     "molecule",
     "tests",
+    # Each imports the playbook of its name, which is called by its full name where the collection is installed.
+    *sorted(path.name for path in ROOT.glob("*.yml") if (ROOT / "playbooks" / path.name).exists()),
 )
 """What is tracked and only a checkout needs."""
 LITTER = (
@@ -131,3 +135,13 @@ def test_git_takes_nothing_of_them_either(littered: Path) -> None:
 
 def test_git_ignores_no_tracked_file() -> None:
     assert git(ROOT, "ls-files", "--cached", "--ignored", "--exclude-standard") == ""
+
+
+def test_the_importer_of_galaxy_knows_the_modules_of_other_collections() -> None:
+    files = [path for folder in ("roles", "playbooks") for path in (ROOT / folder).glob("**/*.yml")]
+    tasks = "\n".join(path.read_text(encoding="utf-8") for path in files)
+    galaxy = yaml.safe_load((ROOT / "galaxy.yml").read_text(encoding="utf-8"))
+    others = "|".join(re.escape(name) for name in galaxy["dependencies"])
+    used = set(re.findall(rf"^[ -]*((?:{others})\.\w+):", tasks, re.MULTILINE))
+    lint = yaml.safe_load((ROOT / ".config/ansible-lint.yml").read_text(encoding="utf-8"))
+    assert sorted(used) == lint["mock_modules"] and len(used) > 5

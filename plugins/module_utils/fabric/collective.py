@@ -46,7 +46,7 @@ def connected(tables: list[str], inodes: set[str], but_port: int) -> list[str]:
             words = line.split()
             if len(words) < 10 or words[3] != ESTABLISHED or words[9] not in inodes:
                 continue
-            (local, own_port), (_remote, port) = decode(words[1]), decode(words[2])
+            (local, own_port), port = decode(words[1]), decode(words[2])[1]
             if but_port not in (own_port, port) and local not in found:
                 found.append(local)
     return found
