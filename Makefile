@@ -97,6 +97,8 @@ linters: venv
 	mypy plugins tests inventories molecule
 	mypy --scripts-are-modules tests/steps tests/cores
 	ansible-lint
+	antsibull-changelog lint
+	reuse lint --quiet
 
 sanity: venv
 	tests/sanity_check
