@@ -27,7 +27,7 @@ export MOLECULE_EPHEMERAL_DIRECTORY = $(CURDIR)/.cache/molecule/$(LAB_NAME)
 playbook = ansible-playbook --inventory localhost,
 
 .PHONY: help demo lab lab-parts fresh-lab example-wheels lab-down bench test test-all lint linters sanity unit mutants oracle differential resolve molecule cores \
-	chaos chaos-report venv gpu-proof gpu-proof-machine gpu-proof-wheels gpu-proof-table
+	chaos chaos-report venv gpu-proof gpu-proof-machine gpu-proof-wheels gpu-proof-table tarball release
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' Makefile
@@ -133,6 +133,12 @@ chaos-report: venv ## docs/chaos.md from what make chaos has recorded
 
 cores: venv ## the other releases of ansible-core, from controllers in containers, on bare nodes of the lab
 	@tests/cores
+
+tarball: venv ## the tarball of the last commit, the same bytes each time: build/*.tar.gz
+	@python -m tests.release.tarball build
+
+release: venv ## version, changelog and documents of a release, to be committed (docs/releasing.md): VERSION=1.0.0
+	@python -m tests.release.prepare $(VERSION)
 
 venv:
 	@molecule/default/venv .venv requirements.txt requirements-dev.txt

@@ -25,7 +25,8 @@ from tests.installed import Installed
 
 UNKNOWN = "…"
 """Stands for arguments that are not written out where a helper is called."""
-TARBALL = "swarmspeed-cluster-0.1.0.tar.gz"
+VERSION = yaml.safe_load((playbook_run.ROOT / "galaxy.yml").read_text(encoding="utf-8"))["version"]
+TARBALL = f"swarmspeed-cluster-{VERSION}.tar.gz"
 _PLACES = {"-i", "--inventory", "--output-path", "--collections-path"}
 _HARMLESS = {"cluster_plan_file"}
 """Variables that change nothing of a run but where it writes a report."""

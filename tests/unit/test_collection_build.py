@@ -5,16 +5,19 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
-import sys
 import tarfile
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 import yaml
+
+from tests.release.stand_in import small
+from tests.release.tarball import build, digest, repack
 
 ROOT = Path(__file__).parents[2]
 OF_THE_CHECKOUT = (
@@ -111,17 +114,29 @@ def littered(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_tarball_holds_the_tracked_files_for_users_and_no_other(littered: Path, tmp_path: Path) -> None:
-    command = [str(Path(sys.executable).parent / "ansible-galaxy"), "collection", "build", "--output-path"]
-    built = subprocess.run(
-        [*command, str(tmp_path), str(littered)], cwd=tmp_path, check=False, capture_output=True, text=True
-    )
-    assert built.returncode == 0, built.stdout + built.stderr
-    (path,) = tmp_path.glob("*.tar.gz")
+    path = build(littered, tmp_path, 1_700_000_000)
     with tarfile.open(path) as archive:
-        held = {member.name for member in archive.getmembers() if not member.isdir()}
+        members = archive.getmembers()
+    held = {member.name for member in members if not member.isdir()}
     expected = {name for name in tracked() if not below(name, OF_THE_CHECKOUT)}
     assert sorted(held - expected - {"MANIFEST.json", "FILES.json"}) == []
     assert sorted(expected - held) == [] and len(expected) > 900
+    assert {(member.mtime, member.uid, member.gid, member.uname, member.gname) for member in members} == {
+        (1_700_000_000, 0, 0, "", "")
+    }
+
+
+def test_files_of_another_time_and_umask_give_the_same_bytes(tmp_path: Path) -> None:
+    first, again = tmp_path / "first", tmp_path / "again"
+    small(first)
+    shutil.copytree(first, again)
+    for file in [path for path in again.rglob("*") if path.is_file()]:
+        file.chmod(0o700 if file.stat().st_mode & 0o100 else 0o600)
+        os.utime(file, (1_500_000_000, 1_500_000_000))
+    built = build(first, tmp_path / "built", 1_700_000_000)
+    assert digest(build(again, tmp_path / "again_built", 1_700_000_000)) == digest(built)
+    repack(built, tmp_path / "later.tar.gz", 1_800_000_000)
+    assert digest(tmp_path / "later.tar.gz") != digest(built)
 
 
 def test_git_takes_nothing_of_them_either(littered: Path) -> None:

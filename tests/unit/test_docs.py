@@ -20,6 +20,7 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.inven
 from ansible_collections.swarmspeed.cluster.tests.role_readme import default_of, refreshed, stale, table, type_of
 
 from tests.documents import DOCUMENTS, MINE, ROOT, blocks, cells, coded, commands, reported, spans, targets, text
+from tests.release.prepare import TARBALL
 
 ROLES = sorted(path.name for path in (ROOT / "roles").iterdir() if path.is_dir())
 HEADINGS = ["Variables", "What verify asserts", "What teardown undoes", "Alone"]
@@ -145,9 +146,11 @@ def test_the_readme_gives_the_defaults_of_the_role_specs() -> None:
     assert given == {name: default_of(option(name)) for name in given}
 
 
-def test_the_readme_names_the_tarball_of_this_version() -> None:
+def test_the_documents_name_the_tarball_of_this_version() -> None:
     galaxy = yaml.safe_load(text("galaxy.yml"))
-    assert f"{galaxy['namespace']}-{galaxy['name']}-{galaxy['version']}.tar.gz" in text("README.md")
+    named = {document: set(TARBALL.findall(text(document))) for document in DOCUMENTS}
+    assert {name for names in named.values() for name in names} == {f"swarmspeed-cluster-{galaxy['version']}.tar.gz"}
+    assert named["README.md"]
 
 
 @pytest.mark.parametrize("document", ["docs/verify.md", "docs/teardown.md", "docs/site.md"])

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.documents import MINE, ROOT, commands, steps, text
-from tests.scenario_runs import line, runs_of, written
+from tests.scenario_runs import TARBALL, line, runs_of, written
 
 COMMANDS = {
     # make test: one of its steps. scenario X: its very line, on the lab's inventory; after a colon, the line nearest to
@@ -34,7 +34,7 @@ COMMANDS = {
     f"ansible-playbook teardown.yml -i {MINE}": "scenario site",
     "pip install distlib": "no test",
     "ansible-galaxy collection build": "scenario site",
-    "ansible-galaxy collection install --offline swarmspeed-cluster-0.1.0.tar.gz": "scenario site",
+    f"ansible-galaxy collection install --offline {TARBALL}": "scenario site",
     f"ansible-playbook swarmspeed.cluster.site -i {MINE}": "scenario site",
 }
 IN_SCENARIOS = [
