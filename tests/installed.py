@@ -13,6 +13,8 @@ import tempfile
 from pathlib import Path
 
 from tests.playbook_run import INVENTORY, ROOT, Run
+from tests.release.stand_in import Galaxy, Signer
+from tests.release.tarball import build, commit_time
 
 _BIN = Path(sys.executable).parent
 
@@ -45,6 +47,22 @@ class Installed:
             # --offline: the collections it depends on come with the package ansible.
             where = ("--offline", "--collections-path", str(self.collections), *(["--force"] * self.root.exists()))
             self.run("ansible-galaxy", "collection", "install", *where, str(tarball)).done(nodes=())
+
+    def install_signed(self) -> None:
+        """Install what `make tarball` makes by its name, signed, from a stand-in for a Galaxy server, and verify it."""
+        self.make_empty()
+        tarball = build(ROOT, self.place, commit_time(ROOT))
+        server = Galaxy().begin()
+        with tempfile.TemporaryDirectory() as folder:
+            signer = Signer(Path(folder))
+            server.publish(tarball, [signer.sign(tarball)])
+            trusted = ("--server", server.address, "--keyring", str(signer.keyring))
+            where = ("--required-valid-signature-count", "+1", "--collections-path", str(self.collections))
+            for what, said in (("install", "was installed successfully"), ("verify", "match the remote collection")):
+                done = self.run("ansible-galaxy", "collection", what, "swarmspeed.cluster", *trusted, *where)
+                assert said in done.done(nodes=()).text
+            signer.close()
+        server.close()
 
     def environment(self) -> dict[str, str]:
         """Return an environment in which there is the installed collection alone."""
@@ -91,4 +109,8 @@ class Installed:
 
 
 if __name__ == "__main__":
-    Installed(Path(sys.argv[1])).install()
+    installed = Installed(Path(sys.argv[1]))
+    if "--signed" in sys.argv:
+        installed.install_signed()
+    else:
+        installed.install()
