@@ -22,8 +22,10 @@ NAMES = (
     *("site", "verify", "launch", "status", "stop", "teardown"),
     *("bench_network", "report", "bundle", "plan", "tensorboard"),
 )
+INIT = "init"
+"""Before there is an inventory: it applies no role."""
 FIRST = "find_cluster"
-"""The first play of each of them."""
+"""The first play of each of the others."""
 WITHOUT_PLAN = ("status", "stop", "tensorboard")
 """Playbooks that must work on a broken cluster: they apply one role, and a node that is down does not end them."""
 
@@ -91,7 +93,7 @@ def walked(name: str) -> list[tuple[str, dict[str, Any], dict[str, Any]]]:
     return [entry for entry in roles_of(name) if entry[1].get("tasks_from") != "variables"]
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", [INIT, *NAMES])
 def test_a_root_playbook_is_one_import(name: str) -> None:
     (only,) = load(ROOT / f"{name}.yml")
     assert set(only) == {"name", "ansible.builtin.import_playbook"}
@@ -100,7 +102,7 @@ def test_a_root_playbook_is_one_import(name: str) -> None:
 
 
 def test_these_are_all_playbooks() -> None:
-    assert sorted(path.stem for path in PLAYBOOKS.glob("*.yml")) == sorted([FIRST, *NAMES])
+    assert sorted(path.stem for path in PLAYBOOKS.glob("*.yml")) == sorted([FIRST, INIT, *NAMES])
     assert {path.name for path in ROLES.iterdir() if path.is_dir()} == set(DESIGN)
 
 

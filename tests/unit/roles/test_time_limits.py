@@ -47,10 +47,12 @@ ANY = (30, 86400)
 NONE = {
     "ansible.builtin": (
         # Nothing runs on a node.
-        *("assert", "debug", "fail", "meta", "set_fact", "group_by", "import_playbook"),
+        *("assert", "debug", "fail", "meta", "set_fact", "group_by", "add_host", "import_playbook"),
         *("import_role", "import_tasks", "include_role", "include_tasks"),
         # They have limits of their own, which end the wait.
         *("reboot", "uri", "wait_for", "wait_for_connection"),
+        # A person answers.
+        "pause",
         # One file of the system, or one on the controller.
         *("blockinfile", "copy", "fetch", "file", "find", "slurp", "stat", "tempfile", "template", "lineinfile"),
     ),
