@@ -5,10 +5,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import platform
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +22,19 @@ from ..plugin_utils.connection.node_action import NodeAction
 from ..plugin_utils.core.problems import Problem
 from ..plugin_utils.core.values import plain
 from ..plugin_utils.init import access, host_keys, host_keys_io, servers
-from ..plugin_utils.init.controller import controller_problems, folder_problems
+from ..plugin_utils.init.controller import controller_problems, folder_problems, release_of
 from ..plugin_utils.init.folder import HOSTS
-from ..plugin_utils.init.folder_io import collections, has_console, installed, part, read_folder, release, write_folder
+from ..plugin_utils.init.folder_io import (
+    OTHERS,
+    collections,
+    has_console,
+    installed,
+    part,
+    read_folder,
+    release,
+    short,
+    write_folder,
+)
 from ..plugin_utils.init.inventory import InventoryError, hosts, shared_variables
 from ..plugin_utils.init.surroundings import READ
 from ..plugin_utils.init.texts import VAULT, Setup
@@ -38,7 +49,7 @@ SPEC: dict[str, Any] = {
     "servers": {"type": "raw", "default": ""},
     "servers_file": {"type": "str", "default": ""},
     "jump": {"type": "str", "default": ""},
-    "folder": {"type": "str", "default": "cluster"},
+    "folder": {"type": "str", "default": ""},
     "host_keys": {"type": "raw", "default": ""},
     "sudo_password": {"type": "bool", "default": False},
     "read": {"type": "dict", "default": {}},
@@ -65,42 +76,24 @@ class ActionModule(NodeAction):
 
     def _keys(self, arguments: dict[str, Any], variables: dict[str, Any]) -> dict[str, Any]:
         """Read the list and the host keys, and stop at what is wrong with either."""
-        folder = here(arguments["folder"])
+        folder = _folder(arguments["folder"])
         there = read_folder(folder)
         versions = Controller(core_version, platform.python_version())
         _stop(controller_problems(platform.system(), versions, installed()))
-        _stop(
-            folder_problems(str(folder), there.get(HOSTS), [name for name in ("hosts.ini", "hosts") if name in there])
-        )
+        _stop(folder_problems(str(folder), there.get(HOSTS), [name for name in OTHERS if name in there]))
         hosts_there, shared = self._inventory(folder, there)
-        given = arguments["servers_file"]
-        if given and not here(given).is_file():
-            _stop([Problem("init_servers_file", f"{here(given)} is not a file", "correct the path")])
-        text = here(given).read_text(encoding="utf-8") if given else ""
-        user = str(variables.get("ansible_user") or constants.DEFAULT_REMOTE_USER or shared.get("ansible_user") or "")
-        lines = list(servers.lines_of(arguments["servers"] or "", text))
-        listed, problems = servers.parse_servers(lines, arguments["jump"], user)
+        listed = self._servers(arguments, variables, shared)
         accepted, wrong = host_keys.parse_fingerprints(arguments["host_keys"] or "")
-        _stop([*problems, *wrong, *([] if lines else [_NO_SERVERS])])
-        key = str(self._play_context.private_key_file or shared.get("ansible_ssh_private_key_file") or "")
-        jumps = servers.jumps(listed)
-        with tempfile.TemporaryDirectory(dir=constants.DEFAULT_LOCAL_TMP) as temporary:
-            keys, silent = host_keys_io.read_keys([*jumps, *listed], Path(temporary), key)
-        _stop(silent)
+        _stop(wrong)
+        private_key = self._private_key(variables, shared)
+        keys = _shown_keys(listed, private_key)
         pinned_in = [folder / servers.KNOWN_HOSTS, Path("~/.ssh/known_hosts").expanduser()]
         known = {
             label: {str(file): host_keys_io.known_keys(key.name, file) for file in pinned_in}
             for label, key in keys.items()
         }
-        inventory = {host.get("ansible_host"): name for name, host in hosts_there.items()}
-        others = {
-            f"{inventory[one.name]} of {HOSTS}": one
-            for one in host_keys.parse_keys(there.get(servers.KNOWN_HOSTS, ""))
-            if one.name in inventory and one.name not in {key.name for key in keys.values()}
-        }
-        _stop([problem for label, key in keys.items() for problem in host_keys.changed(label, key, known[label])])
-        of_servers = {label: key for label, key in keys.items() if label not in {jump.label for jump in jumps}}
-        _stop(host_keys.shared({**of_servers, **others}))
+        _stop(problem for label, key in keys.items() for problem in host_keys.changed(label, key, known[label]))
+        _stop(host_keys.shared({**_of(listed, keys), **_of_others(there, hosts_there, keys)}))
         trusted = [
             label for label, found in known.items() if any(host_keys.is_known(keys[label], of) for of in found.values())
         ]
@@ -114,22 +107,38 @@ class ActionModule(NodeAction):
             "unconfirmed": host_keys.table(keys, new),
             "fingerprints": [keys[label].fingerprint for label in new],
             "known_hosts": lines,
-            "private_key": key,
+            "private_key": private_key,
             "sudo_password": bool(_sudo_password(self, variables)),
             "servers": [
                 {
+                    **dataclasses.asdict(one),
                     "label": one.label,
                     "alias": one.alias,
-                    "host": one.address,
-                    "port": one.port,
-                    "user": one.user,
-                    "jump": one.jump,
-                    "name": one.name,
-                    "ssh_args": servers.ansible_ssh_args(one, str(pins), key),
+                    "ssh_args": servers.ansible_ssh_args(one, str(pins), private_key),
                 }
                 for one in listed
             ],
         }
+
+    def _servers(
+        self, arguments: dict[str, Any], variables: Mapping[str, Any], shared: Mapping[str, str]
+    ) -> list[servers.Server]:
+        file = arguments["servers_file"]
+        if file and not here(file).is_file():
+            _stop([Problem("init_servers_file", f"{here(file)} is not a file", "correct the path")])
+        text = here(file).read_text(encoding="utf-8") if file else ""
+        users = (variables.get("ansible_user"), context.CLIARGS.get("remote_user"), shared.get("ansible_user"))
+        lines = list(servers.lines_of(arguments["servers"] or "", text))
+        user = next((str(one) for one in (*users, constants.DEFAULT_REMOTE_USER) if one), "")
+        listed, problems = servers.parse_servers(lines, arguments["jump"], user)
+        _stop([*problems, *([] if lines else [_NO_SERVERS])])
+        return listed
+
+    def _private_key(self, variables: Mapping[str, Any], shared: Mapping[str, str]) -> str:
+        """Return the file of the key to log in with, below the home folder as ``~``, so that others can use it too."""
+        name = "ansible_ssh_private_key_file"
+        given = str(variables.get(name) or self._play_context.private_key_file or shared.get(name) or "")
+        return short(given) if given else ""
 
     def _inventory(self, folder: Path, there: Mapping[str, str]) -> tuple[dict[str, dict[str, str]], dict[str, str]]:
         """Return the hosts of the inventory that is there, and the variables that they share."""
@@ -151,8 +160,12 @@ class ActionModule(NodeAction):
                 needs = answer["rc"] != 0
             found = self._execute_module("swarmspeed.cluster.node_facts", module_args=requested, task_vars=variables)
             if found.get("failed") or found.get("unreachable"):
-                error = " ".join(str(found.get(name) or "") for name in ("msg", "module_stdout", "module_stderr"))
-                return {"problem": error, "sudo": needs}
+                output = " ".join(str(found.get(name) or "") for name in ("module_stdout", "module_stderr"))
+                return {
+                    "problem": str(found.get("msg") or "").removeprefix(f"{label}: "),
+                    "output": output,
+                    "sudo": needs,
+                }
             facts = node_facts(label, accept(label, "node_facts", access.facts_of(found), data))
         except (AnsibleError, ReportedError) as error:
             return {"problem": str(error), "sudo": False}
@@ -163,20 +176,21 @@ class ActionModule(NodeAction):
         """Decide, and write the folder."""
         read, answers = arguments["read"], arguments["answers"]
         answers = {one["label"]: answers[one["alias"]] for one in read["servers"]}
-        _stop(access.access_problem(name, one["problem"]) for name, one in answers.items() if one["problem"])
+        _stop(
+            access.access_problem(name, one["problem"], one.get("output", ""))
+            for name, one in answers.items()
+            if one["problem"]
+        )
         folder, vault = Path(read["folder"]), self._loader._vault
         cli = context.CLIARGS
         given = Given(
-            servers=[
-                servers.Server(one["host"], one["user"], one["port"], one["jump"], one["name"])
-                for one in read["servers"]
-            ],
+            servers=[servers.Server(**{name: one[name] for name in _FIELDS}) for one in read["servers"]],
             facts={name: one["facts"] for name, one in answers.items()},
             keys=host_keys.parse_keys("\n".join(read["known_hosts"])),
             setup=Setup(
                 collections(),
                 has_console(),
-                [str(here(path)) for path in cli.get("vault_password_files") or ()],
+                [short(str(here(path))) for path in cli.get("vault_password_files") or ()],
                 bool(cli.get("ask_vault_pass")),
             ),
             release=release(),
@@ -201,6 +215,39 @@ class ActionModule(NodeAction):
         return {"changed": bool(outcome.write), "diff": outcome.diffs, "msg": message, "files": sorted(outcome.write)}
 
 
+def _folder(given: str) -> Path:
+    """Return the folder: the one given, else the current one if init has made it, else a new one in it."""
+    current = here(".")
+    return here(given) if given else current if release_of(read_folder(current).get(HOSTS, "")) else here("cluster")
+
+
+def _shown_keys(listed: Sequence[servers.Server], private_key: str) -> dict[str, host_keys.HostKey]:
+    """Return the host keys that jump hosts and servers show."""
+    keys: dict[str, host_keys.HostKey] = {}
+    # Servers behind a jump host that does not answer would only repeat that.
+    for group in (servers.jumps(listed), listed):
+        with tempfile.TemporaryDirectory(dir=constants.DEFAULT_LOCAL_TMP) as temporary:
+            found, silent = host_keys_io.read_keys(group, Path(temporary), private_key)
+        _stop(silent)
+        keys.update(found)
+    return keys
+
+
+def _of(listed: Sequence[servers.Server], keys: Mapping[str, host_keys.HostKey]) -> dict[str, host_keys.HostKey]:
+    """Return the keys of the servers; a jump host may be one of them, at another address."""
+    return {one.label: keys[one.label] for one in listed}
+
+
+def _of_others(
+    there: Mapping[str, str], hosts_there: Mapping[str, Mapping[str, str]], keys: Mapping[str, host_keys.HostKey]
+) -> dict[str, host_keys.HostKey]:
+    """Return the pinned keys of the hosts in the inventory that are not in the list."""
+    names = {host.get("ansible_host"): name for name, host in hosts_there.items()}
+    pinned = host_keys.parse_keys(there.get(servers.KNOWN_HOSTS, ""))
+    shown = {key.name for key in keys.values()}
+    return {f"{names[one.name]} of {HOSTS}": one for one in pinned if one.name in names and one.name not in shown}
+
+
 def _sudo_password(action: ActionModule, variables: Mapping[str, Any]) -> str:
     """Return the password of --ask-become-pass, or that of a variable."""
     given = action._play_context.become_pass or variables.get("ansible_become_password")
@@ -216,6 +263,7 @@ def _stop(problems: Iterable[Problem]) -> None:
         )
 
 
+_FIELDS = [field.name for field in dataclasses.fields(servers.Server)]
 _NO_SERVERS = Problem(
     "init_servers",
     "names no server",

@@ -40,9 +40,9 @@ options:
     type: str
     default: ''
   folder:
-    description: Folder on the controller that is made.
+    description: Folder on the controller that is made. When empty, the current one if it was made so, else C(cluster).
     type: str
-    default: cluster
+    default: ''
   host_keys:
     description: Fingerprints, as C(ssh-keygen -l) prints them, of host keys that need no confirmation.
     type: raw

@@ -52,12 +52,13 @@ _REASONS = (
 )
 
 
-def access_problem(label: str, error: str) -> Problem:
-    """Return what an error of a connection, of sudo or of the module on the server means."""
+def access_problem(label: str, error: str, output: str = "") -> Problem:
+    """Return what an error of a connection, of sudo or of the module on the server means, with what was printed."""
     for pattern, text, remedy in _REASONS:
-        if re.search(pattern, error, re.IGNORECASE):
+        if re.search(pattern, f"{error} {output}", re.IGNORECASE):
             return Problem(label, text, remedy)
-    reason = on_one_line(error).rstrip(".") or "no reason was given"
+    # That of a module has a remedy of its own, for an inventory that is there.
+    reason = on_one_line(error).partition(". Remedy: ")[0].rstrip(".") or "no reason was given"
     return Problem(label, f"cannot be read ({reason})", "correct that there, and run init again")
 
 

@@ -17,14 +17,15 @@ from .texts import CLUSTER, JOB, SCHEMA, SCRIPT, VAULT
 ROOT = Path(__file__).parents[3]
 """Of the collection, as Ansible has found it."""
 COLLECTIONS = ROOT.parents[2]
+OTHERS = ("hosts.ini", "hosts", "hosts.yaml", "inventory")
+"""Inventories by other names, which init neither writes nor reads."""
 FOUND_ANYWAY = ("~/.ansible/collections", "/usr/share/ansible/collections")
 _FILES = (
     "ansible.cfg",
     ".gitignore",
     "known_hosts",
     "hosts.yml",
-    "hosts.ini",
-    "hosts",
+    *OTHERS,
     SCHEMA,
     CLUSTER,
     JOB,
@@ -47,6 +48,12 @@ def collections() -> str:
     """Return the folder that ansible.cfg has to name for this collection to be found; empty where none is needed."""
     usual = [Path(path).expanduser().resolve() for path in FOUND_ANYWAY]
     return "" if COLLECTIONS.resolve() in usual or COLLECTIONS.name == "site-packages" else str(COLLECTIONS)
+
+
+def short(path: str) -> str:
+    """Return a path below the home folder with ``~``."""
+    home = str(Path("~").expanduser())
+    return f"~{path[len(home) :]}" if path.startswith(f"{home}/") else path
 
 
 def has_console() -> bool:
