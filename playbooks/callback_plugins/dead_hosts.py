@@ -13,6 +13,7 @@ from typing import Any
 
 from ansible.plugins.callback import CallbackBase
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.connection.messages import sentence
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.connection.stdout import aside, for_our_console
 
 DOCUMENTATION = """
 name: dead_hosts
@@ -54,6 +55,8 @@ class CallbackModule(CallbackBase):  # type: ignore[misc]  # ansible-core has no
             self._sentences[node] = words
 
     def v2_playbook_on_stats(self, stats: Any) -> None:
+        # Our own console has said it when it happened; with -v it prints what the default callback does.
+        known = for_our_console() and not self._display.verbosity
         for words in self._sentences.values():
-            self._display.display(words, color="red")
+            self._display.display(words, color="red", log_only=known, **aside())
         self._sentences.clear()

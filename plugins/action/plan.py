@@ -13,6 +13,7 @@ from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 
+from ..plugin_utils.connection.stdout import aside
 from ..plugin_utils.core.files import write_private
 from ..plugin_utils.core.problems import Problem
 from ..plugin_utils.core.roles import PLANNED, TOGETHER, concern_group, requested_roles
@@ -33,8 +34,8 @@ PLAN = "swarmspeed_plan"
 
 
 def show(text: str) -> None:
-    """Print a plan as it is; a callback that writes JSON would make one long line of it."""
-    Display().display(f"\n{text}\n")
+    """Print a plan as it is; as the result of a task it would be one long line of JSON."""
+    Display().display(f"\n{text}\n", **aside())
 
 
 class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no types

@@ -28,7 +28,7 @@ ROOMS = (
     ("bundle", "cluster", "connection", "diagnosis", "launch", "validate", "versions"),
     ("plan",),
     PLANNED,
-    ("registry", "transfer", "fabric", "job", "bench", "preflight", "report", "init"),
+    ("registry", "transfer", "fabric", "job", "bench", "preflight", "report", "init", "console"),
 )
 """The packages of plugin_utils from below: imports run downward, and within a room in no circle."""
 REPORTED = 25

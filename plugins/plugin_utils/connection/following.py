@@ -16,6 +16,7 @@ from ansible.utils.display import Display
 
 from ...module_utils.common.reported import visible
 from .node_action import NodeAction, at_most
+from .stdout import aside
 
 RETRIES = 5
 """How often in a row a query may fail. The waits of 2, 4, 6, 8 and 10 s bridge a restart of sshd or of the engine."""
@@ -38,7 +39,7 @@ def say(words: str) -> None:
     """
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
     try:
-        display.display(visible(words))
+        display.display(visible(words), **aside())
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
