@@ -50,6 +50,7 @@ CONTROLLER = Controller(ansible_version, platform.python_version())
 OMITTED = getattr(errors, "AnsibleValueOmittedError", AnsibleUndefinedVariable)
 
 
+TABLES = "see the tables of checks in docs/troubleshooting.md"
 CHECKS_OF_UNDOING = frozenset(
     {
         *(
@@ -139,7 +140,8 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
             raise AnsibleActionFail(str(error)) from error
         except VariableError as error:
             raise AnsibleActionFail(f"{error}. Remedy: correct this variable") from error
-        return {**result, **outcome(report)}
+        made = outcome(report)
+        return made if made["failed"] else {**result, **made}
 
     def _requested(self, arguments: Mapping[str, Any], variables: Mapping[str, Any]) -> Requested:
         """Return what this host's variables ask of the cluster, with what the plan of this run stops at."""
@@ -331,23 +333,15 @@ def check_skips(skip: Iterable[str]) -> None:
                     f"take {name} out of preflight_skip."
                 )
             nearest = difflib.get_close_matches(name, known, n=1)
-            meant = f"did you mean {nearest[0]}? " if nearest else ""
-            raise AnsibleActionFail(
-                f"skip: there is no check {name}. Remedy: {meant}The checks are {', '.join(known)}."
-            )
+            meant = f"did you mean {nearest[0]}? Otherwise " if nearest else ""
+            raise AnsibleActionFail(f"skip: there is no check {name}. Remedy: {meant}{TABLES}.")
 
 
 def outcome(report: Report) -> dict[str, Any]:
-    """Return the report as the result of a task."""
-    return {
-        "changed": False,
-        "failed": bool(report.problems),
-        "msg": report.message(),
-        "problems": [
-            {"check": problem.check, "subject": problem.subject, "text": problem.text, "remedy": problem.remedy}
-            for problem in report.problems
-        ],
-        "checked": list(report.checked),
-        "warnings": report.notices(),
-        "repeated": [problem.line() for problem in report.warnings if problem.check in REPEATED],
-    }
+    """Return the report as the result of a task. One that failed is printed, so that it has each sentence once."""
+    result = {"changed": False, "failed": bool(report.problems), "msg": report.message(), "warnings": report.notices()}
+    problems = [{"check": problem.check, "subject": problem.subject} for problem in report.problems]
+    if problems:
+        return {**result, "problems": problems}
+    repeated = [problem.line() for problem in report.warnings if problem.check in REPEATED]
+    return {**result, "problems": [], "checked": list(report.checked), "repeated": repeated}

@@ -89,23 +89,23 @@ EXAMPLES = r"""
 """
 
 RETURN = r"""
+msg: {returned: always, type: str, sample: 'Preflight: 34 checks passed.', description: "All problems in numbered lines
+    C(subject: what is wrong. Remedy: what to do. (check: its name\))."}
 problems:
   returned: always
   type: list
   elements: dict
-  description: Every problem found. Warnings are not among them.
+  description: Every problem found; what is wrong and what to do is in RV(msg). Warnings are not among them.
   contains:
     check: {returned: always, type: str, sample: network_mode, description: "Name of the check, as shown at the end of
         the problem's line and as O(skip) takes it."}
     subject: {returned: always, type: str, sample: cluster_network_mode, description: "Host, group or variable; several
         hosts with the same problem are joined by commas."}
-    text: {returned: always, type: str, sample: '''bridge'' is not one of overlay, host', description: What is wrong.}
-    remedy: {returned: always, type: str, sample: 'set it to one of overlay, host', description: What to do.}
-by_themselves: {returned: stage is inventory, type: list, elements: str, sample: [], description: "For stage
+by_themselves: {returned: success and stage is inventory, type: list, elements: str, sample: [], description: "For stage
     V(inventory), the roles that are to be planned for the hosts of the play alone, as C(--limit) leaves out others and
     no other role was requested. Empty where the cluster is planned as a whole."}
-repeated: {returned: always, type: list, elements: str, sample: [], description: Warnings that are worth to be read
+repeated: {returned: success, type: list, elements: str, sample: [], description: Warnings that are worth to be read
     again at the end of a run.}
-checked: {returned: always, type: list, elements: str, sample: [reachable, distribution], description: Names of the
+checked: {returned: success, type: list, elements: str, sample: [reachable, distribution], description: Names of the
     checks that were run.}
 """
