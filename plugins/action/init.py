@@ -18,7 +18,7 @@ from ansible.errors import AnsibleActionFail, AnsibleError
 from ansible.release import __version__ as core_version
 
 from ..module_utils.common.reported import ReportedError, accept
-from ..plugin_utils.connection.node_action import NodeAction
+from ..plugin_utils.connection.node_action import NodeAction, at_most
 from ..plugin_utils.core.problems import Problem
 from ..plugin_utils.core.values import plain
 from ..plugin_utils.init import access, host_keys, host_keys_io, servers
@@ -44,6 +44,8 @@ from ..plugin_utils.preflight.controller import Controller
 from ..plugin_utils.validate.node import node_facts
 from ..plugin_utils.validate.shape import data
 
+SECONDS = 240
+"""Within which a server's facts are gathered."""
 SPEC: dict[str, Any] = {
     "stage": {"type": "str", "required": True, "choices": ["keys", "ask", "write"]},
     "servers": {"type": "raw", "default": ""},
@@ -152,23 +154,23 @@ class ActionModule(NodeAction):
     def _ask(self, arguments: dict[str, Any], variables: dict[str, Any]) -> dict[str, Any]:
         """Gather one server's facts, as root; what is wrong is returned as ``problem``."""
         label = str(variables.get("inventory_hostname"))
-        requested = {"disks": ["/"], "files": [{"path": path, "content": True} for path in READ]}
         try:
-            needs = arguments["sudo_password"]
-            if needs:
-                answer = self._low_level_execute_command("sudo -n true", sudoable=False)
-                needs = answer["rc"] != 0
-            found = self._execute_module("swarmspeed.cluster.node_facts", module_args=requested, task_vars=variables)
-            if found.get("failed") or found.get("unreachable"):
-                output = " ".join(str(found.get(name) or "") for name in ("module_stdout", "module_stderr"))
-                return {
-                    "problem": str(found.get("msg") or "").removeprefix(f"{label}: "),
-                    "output": output,
-                    "sudo": needs,
-                }
-            facts = node_facts(label, accept(label, "node_facts", access.facts_of(found), data))
+            with at_most(SECONDS, f"no answer within {SECONDS} seconds"):
+                return self._gathered(label, arguments, variables)
         except (AnsibleError, ReportedError) as error:
             return {"problem": str(error), "sudo": False}
+
+    def _gathered(self, label: str, arguments: dict[str, Any], variables: dict[str, Any]) -> dict[str, Any]:
+        requested = {"disks": ["/"], "files": [{"path": path, "content": True} for path in READ]}
+        needs = arguments["sudo_password"]
+        if needs:
+            answer = self._low_level_execute_command("sudo -n true", sudoable=False)
+            needs = answer["rc"] != 0
+        found = self._execute_module("swarmspeed.cluster.node_facts", module_args=requested, task_vars=variables)
+        if found.get("failed") or found.get("unreachable"):
+            output = " ".join(str(found.get(name) or "") for name in ("module_stdout", "module_stderr"))
+            return {"problem": str(found.get("msg") or "").removeprefix(f"{label}: "), "output": output, "sudo": needs}
+        facts = node_facts(label, accept(label, "node_facts", access.facts_of(found), data))
         # /etc/environment may hold a proxy's password.
         return {"facts": facts, "sudo": needs, "problem": "", "_ansible_no_log": True}
 
@@ -211,7 +213,8 @@ class ActionModule(NodeAction):
             outcome.write[VAULT] = vault.encrypt(outcome.write[VAULT]).decode()
         if not self._task.check_mode:
             write_folder(folder, outcome.write)
-        message = made.message(os.path.relpath(folder))
+        relative = os.path.relpath(folder)
+        message = made.message(str(folder) if relative.startswith("..") else relative)
         return {"changed": bool(outcome.write), "diff": outcome.diffs, "msg": message, "files": sorted(outcome.write)}
 
 

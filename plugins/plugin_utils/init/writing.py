@@ -55,7 +55,8 @@ class Made:
     def message(self, folder: str) -> str:
         """Return the text for the end of the run."""
         files = f"{folder}: {', '.join(sorted(self.outcome.write)) or 'nothing to write'}."
-        step = f"Next: cd {folder} && ansible-playbook swarmspeed.cluster.plan"
+        place = "" if folder == "." else f"cd {folder} && "
+        step = f"Next: {place}ansible-playbook swarmspeed.cluster.plan"
         return "\n".join([files, *self.reported, *self.outcome.notes, step])
 
 
