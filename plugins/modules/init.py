@@ -76,8 +76,8 @@ EXAMPLES = r"""
 """
 
 RETURN = r"""
-unconfirmed: {returned: with O(stage=keys), type: list, elements: str, description: Servers whose host key is new, with
-    its fingerprint.}
+unconfirmed: {returned: with O(stage=keys), type: list, elements: str, description: "Servers whose host key is new, with
+    its fingerprint."}
 problem: {returned: with O(stage=ask), type: str, description: Why the server cannot be used.}
-files: {returned: with O(stage=write), type: list, elements: str, description: The files that were written.}
+files: {returned: with O(stage=write), type: list, elements: str, description: Files that were written.}
 """
