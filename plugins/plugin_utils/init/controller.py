@@ -37,10 +37,10 @@ def controller_problems(system: str, versions: Controller, installed: Sequence[s
 
 def folder_problems(folder: str, inventory: str | None, others: Sequence[str]) -> Iterator[Problem]:
     """Yield why init cannot use a folder. ``inventory`` is its hosts.yml, ``others`` the other inventories in it."""
-    if re.search(r"""[%"'`$\\{}#\n]""", folder):
+    if re.search(r"""[\s%"'`$\\{}#]""", folder):
         yield Problem(
             "init_folder",
-            f"is {folder}, with a character that ssh or Ansible reads as more than a letter",
+            f"is {folder}, with a blank or another character that ssh does not take as a part of it",
             "give a folder with a plainer path",
         )
     foreign = [] if inventory is None or release_of(inventory) else ["hosts.yml"]

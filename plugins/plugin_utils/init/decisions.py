@@ -63,7 +63,7 @@ def choose_names(servers: Sequence[Server], facts: Facts, taken: Collection[str]
 def choose_managers(count: int) -> Choice:
     """Return how many of so many servers are managers of the swarm, which decide by majority."""
     if count >= THREE_MANAGERS:
-        return Choice("3", f"the swarm of {count} servers survives the loss of one of three managers")
+        return Choice("3", f"with {THREE_MANAGERS} servers or more, the swarm should survive the loss of a manager")
     return Choice(
         "1",
         f"with fewer than {THREE_MANAGERS} servers a job uses all of them and ends with any of them; site.yml then "

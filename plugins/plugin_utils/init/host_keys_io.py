@@ -50,7 +50,7 @@ def read_keys(servers: Sequence[Server], folder: Path, key: str) -> tuple[dict[s
 def _read(server: Server, file: Path, key: str) -> tuple[HostKey | None, str]:
     # A file of its own for each, as ssh appends to it; with a jump host, that one's key gets there first.
     options = [word for name, value in _KEY_ONLY.items() for word in ("-o", f"{name}={value}")]
-    accept = ("-o", "StrictHostKeyChecking=accept-new", "-o", "HashKnownHosts=no")
+    accept = "-o StrictHostKeyChecking=accept-new -o HashKnownHosts=no"
     way = ssh_options(server, str(file), key, accept)
     login = ["-p", str(server.port)] * bool(server.port) + ["-l", server.user] * bool(server.user)
     answer = run_program(["ssh", *options, *way, *login, server.address, "true"], SECONDS * (2 if server.jump else 1))

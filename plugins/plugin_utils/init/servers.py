@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import ipaddress
 import re
-import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -138,21 +137,22 @@ def jumps(servers: Sequence[Server]) -> list[Server]:
     return [parse_place(text) for text in dict.fromkeys(server.jump for server in servers) if text]
 
 
-def ssh_options(server: Server, known_hosts: str, key: str = "", of_jump: Sequence[str] = ()) -> list[str]:
+def ssh_options(server: Server, known_hosts: str, key: str = "", of_jump: str = "") -> list[str]:
     """Return ssh's options for a server whose host key, and whose jump host's, are in the file ``known_hosts``.
 
-    ``of_jump``: more options for the jump host.
+    ``of_jump``: more options for the jump host. A shell runs its command, in which ssh replaces ``%h`` and ``%p``.
     """
-    pinned = ["-o", f'UserKnownHostsFile="{known_hosts}"']
+    pinned = f"UserKnownHostsFile={known_hosts}"
     if not server.jump:
-        return pinned
+        return ["-o", pinned]
     jump = parse_place(server.jump)
-    login = ["-p", str(jump.port)] * bool(jump.port) + ["-i", key] * bool(key)
-    way = ["ssh", "-W", "[%h]:%p", "-o", "BatchMode=yes", *of_jump, *pinned, *login, f"{jump.user}@" * bool(jump.user)]
-    way[-1] += jump.address
-    return [*pinned, "-o", f"ProxyCommand={shlex.join(way)}"]
+    target = "[%h]:%p" if ":" in server.address else "%h:%p"
+    words = [f"ssh -W {target} -o BatchMode=yes -o {pinned}", of_jump, f"-p {jump.port}" * bool(jump.port)]
+    words += [f"-i {key}" * bool(key), f"{jump.user}@" * bool(jump.user) + jump.address]
+    return ["-o", pinned, "-o", "ProxyCommand=" + " ".join(word for word in words if word)]
 
 
 def ansible_ssh_args(server: Server, known_hosts: str, key: str = "") -> str:
     """Return the same as ``ansible_ssh_common_args``, which Ansible splits as a shell does."""
-    return shlex.join(ssh_options(server, known_hosts, key))
+    options = ssh_options(server, known_hosts, key)[1::2]
+    return " ".join(f"-o '{option}'" if option.startswith("ProxyCommand=") else f"-o {option}" for option in options)

@@ -164,4 +164,4 @@ def vault(secrets: dict[str, str]) -> str:
 
 
 def choice_line(name: str, choice: Choice) -> str:
-    return f"{name}: {choice.value} ({_clause(choice.reason)})."
+    return f"{name} {choice.value}: {_clause(choice.reason)}."

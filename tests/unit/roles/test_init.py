@@ -29,7 +29,7 @@ place = os.path.dirname(os.path.abspath(__file__))
 given = " ".join(sys.argv)
 if "-O" in sys.argv:
     sys.exit(0)
-(pins,) = re.findall('UserKnownHostsFile="([^"]*)"', given)
+(pins,) = re.findall("UserKnownHostsFile=(\\S+)", given)
 if "PreferredAuthentications=none" in given:
     with open(pins, "a") as file:
         file.write(open(os.path.join(place, "shown")).read())

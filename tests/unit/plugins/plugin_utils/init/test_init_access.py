@@ -83,7 +83,7 @@ def test_an_inventory_of_inits_own_has_a_release() -> None:
         ("/a", "---\ncluster:\n", [], "/a/hosts.yml"),
         ("/a", None, ["hosts.ini"], "/a/hosts.ini"),
         ("/a%h", None, [], "init_folder"),
-        ("/a'b", None, [], "init_folder"),
+        ("/a b", None, [], "init_folder"),
     ],
 )
 def test_folders(folder: str, inventory: str | None, others: list[str], subject: str) -> None:

@@ -100,15 +100,16 @@ def test_another_port_or_jump_host_is_another_machine() -> None:
 
 
 def test_a_pinned_key_is_the_only_one_that_counts() -> None:
-    assert ssh_options(Server("10.0.0.11"), "/a b/known_hosts") == ["-o", 'UserKnownHostsFile="/a b/known_hosts"']
+    assert ssh_options(Server("10.0.0.11"), "/a/known_hosts") == ["-o", "UserKnownHostsFile=/a/known_hosts"]
 
 
-def test_a_jump_host_is_reached_with_its_own_pinned_key() -> None:
-    args = ansible_ssh_args(Server("10.0.0.11", jump="admin@bastion:2200"), "/a b/known_hosts", "/key")
+@pytest.mark.parametrize(("address", "target"), [("10.0.0.11", "%h:%p"), ("fd00::a", "[%h]:%p")])
+def test_a_jump_host_is_reached_with_its_own_pinned_key(address: str, target: str) -> None:
+    args = ansible_ssh_args(Server(address, jump="admin@bastion:2200"), "/a/known_hosts", "~/key")
     pinned, proxy = shlex.split(args)[1::2]
-    assert pinned == 'UserKnownHostsFile="/a b/known_hosts"'
+    assert pinned == "UserKnownHostsFile=/a/known_hosts"
     # A shell runs what follows ProxyCommand=.
     command = shlex.split(proxy.removeprefix("ProxyCommand="))
-    assert command[:3] == ["ssh", "-W", "[%h]:%p"]
-    assert command[-5:] == ["-p", "2200", "-i", "/key", "admin@bastion"]
+    assert command[:3] == ["ssh", "-W", target]
+    assert command[-5:] == ["-p", "2200", "-i", "~/key", "admin@bastion"]
     assert pinned in command and "BatchMode=yes" in command

@@ -6,11 +6,13 @@
 from __future__ import annotations
 
 import configparser
+import json
 import re
 from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import Any
 
+import jsonschema
 import pytest
 import yaml
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.core.variables import role_specs
@@ -18,7 +20,7 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.init.inventory 
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.init.texts import Setup, vault
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.init.writing import Given, written
 
-from tests.init_servers import facts, given, host_key, server
+from tests.init_servers import ROOT, facts, given, host_key, server
 
 FILES = {
     "ansible.cfg",
@@ -48,7 +50,7 @@ def test_a_new_folder_has_all_files() -> None:
     assert made.outcome.write["known_hosts"].splitlines() == [host_key("10.0.0.11").line, host_key("10.0.0.12").line]
     message = made.message("cluster")
     assert "Next: cd cluster && ansible-playbook swarmspeed.cluster.plan" in message
-    assert "srv11: 10.0.0.11, no GPU" in message and "cluster_network_mode: overlay" in message
+    assert "srv11: 10.0.0.11, no GPU" in message and "cluster_network_mode overlay: " in message
 
 
 def test_variables_are_those_of_the_roles() -> None:
@@ -65,6 +67,14 @@ def test_variables_are_those_of_the_roles() -> None:
     assert job["workspace_source"] == "{{ inventory_dir }}/code" and job["deepspeed_launch_script"] == "train.py"
     commented = re.findall(r"^# ([a-z]+_\w+):", made["group_vars/cluster.yml"], re.M)
     assert commented and {*values, *job, *commented} <= set(role_specs().options)
+
+
+def test_the_variables_pass_the_schema_that_is_copied() -> None:
+    schema = json.loads((ROOT / "schemas/cluster.schema.json").read_text(encoding="utf-8"))
+    validator = jsonschema.Draft7Validator(schema)
+    made = texts(two(environment={"https_proxy": PROXY, "no_proxy": "a.example.com"}))
+    for name in ("group_vars/cluster.yml", "group_vars/all/job.yml"):
+        assert [error.message for error in validator.iter_errors(yaml.safe_load(made[name]))] == []
 
 
 @pytest.mark.parametrize("name", ["group_vars/cluster.yml", "group_vars/all/job.yml"])
