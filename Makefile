@@ -10,7 +10,7 @@ ROUNDS ?= 5
 # The scenarios of `make test`, which share one lab. site must meet nodes that have nothing yet.
 CI_SCENARIOS ?= smoke site
 # What `make test-all` runs, one after another: all checks in full, and each scenario from nodes that have nothing.
-SHARDS ?= checks $(CI_SCENARIOS) drifts galaxy init upgrade alone distribution assets stores host_network fabric faults dead_hosts examples gpu_host cuda_image driver_packages offline proxy cores
+SHARDS ?= checks $(CI_SCENARIOS) drifts galaxy init upgrade alone distribution assets stores host_network fabric faults dead_hosts examples gpu_host cuda_image driver_packages offline proxy docs cores
 # 1: also the tests marked slow, every example of the generated inputs, and five releases of DeepSpeed instead of the oldest and the newest.
 SLOW ?=
 # The releases of DeepSpeed that hostfile and ds_config are compared with.
@@ -26,7 +26,7 @@ export MOLECULE_EPHEMERAL_DIRECTORY = $(CURDIR)/.cache/molecule/$(LAB_NAME)
 
 playbook = ansible-playbook --inventory localhost,
 
-.PHONY: help demo lab lab-parts fresh-lab example-wheels lab-down bench test test-all lint linters sanity unit mutants oracle differential resolve molecule cores \
+.PHONY: help demo docs lab lab-parts fresh-lab example-wheels lab-down bench test test-all lint linters sanity unit mutants oracle differential resolve molecule cores \
 	chaos chaos-report venv gpu-proof gpu-proof-machine gpu-proof-wheels gpu-proof-table tarball release
 
 help: ## this list
@@ -65,6 +65,9 @@ test: ## everything CI runs, in a lab of its own
 
 test-all: ## every check in full, and every scenario from a fresh lab [SHARDS="faults proxy"]
 	@tests/steps "venv & lab-parts" $(foreach shard,$(SHARDS),$(if $(filter checks,$(shard)),"lint & unit SLOW=1 & differential SLOW=1 & resolve",shard-$(shard))) lab-down
+
+shard-docs: docs
+	pytest tests/docs_site
 
 shard-cores: fresh-lab cores
 
@@ -115,6 +118,10 @@ oracle: venv
 
 differential: oracle ## hostfile and ds_config against DeepSpeed itself [SLOW=1] [ORACLE_RELEASES="0.16.9 0.19.8"]
 	ORACLE_RELEASES="$(ORACLE_RELEASES)" pytest tests/differential -n 2 --dist loadgroup $(if $(SLOW),--slow)
+
+docs: venv ## the documentation as a site, without network but for requirements-docs.txt: .cache/docs/site/html/index.html
+	@molecule/default/venv .cache/docs/venv requirements-docs.txt
+	@PATH="$(CURDIR)/.cache/docs/venv/bin:$$PATH" .cache/docs/venv/bin/python -m tests.docs_site .cache/docs/site
 
 resolve: venv ## the table of versions against the metadata of the package index (3 minutes, 60 MB)
 	pytest tests/versions

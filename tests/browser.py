@@ -160,14 +160,16 @@ class Browser:
                 found: dict[str, Any] = message["result"]
                 return found
 
-    def open(self, page: Path, width: int = 1280, scheme: str = "light", media: str = "screen") -> None:
+    def open(
+        self, page: Path, width: int = 1280, scheme: str = "light", media: str = "screen", query: str = ""
+    ) -> None:
         """Load a file; ``width`` in pixels, ``scheme`` light or dark, ``media`` screen or print."""
         self.messages.clear()
         self.requests.clear()
         self._ask("Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=False)
         features = [{"name": "prefers-color-scheme", "value": scheme}]
         self._ask("Emulation.setEmulatedMedia", media=media, features=features)
-        self._ask("Page.navigate", url=page.resolve().as_uri())
+        self._ask("Page.navigate", url=page.resolve().as_uri() + query)
         while self._next().get("method") != "Page.loadEventFired":
             pass
 

@@ -5,8 +5,10 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,6 +19,10 @@ DOCUMENTS = sorted(
     for path in ROOT.glob(pattern)
     if path.name != "CHANGELOG.md"  # generated; what earlier releases are said to have may be gone
 )
+INDEX = "docs/README.md"
+"""All pages, in the four kinds; `make docs` makes the site's navigation from it."""
+BESIDE = {"docs/decisions/": "docs/decisions/README.md", "roles/": "docs/roles.md", "examples/": "examples/README.md"}
+"""Folders whose documents the index leaves to one page of its own."""
 MINE = "inventories/mine"
 """The folder that the reader makes; the README's own command makes it from inventories/example."""
 
@@ -33,6 +39,47 @@ def commands(document: str) -> list[str]:
     """Return the lines of all sh blocks, without comments."""
     lines = (line for block in blocks(document, "sh") for line in block.splitlines())
     return [line for line in (re.sub(r"(^|\s)#.*", "", line).strip() for line in lines) if line]
+
+
+def prose(document: str) -> str:
+    """Return a document without its code."""
+    return re.sub(r"`[^`\n]+`", "", re.sub(r"^ *```.*?^ *```$", "", text(document), flags=re.M | re.S))
+
+
+def path_of(document: str, link: str) -> str:
+    """Return where a link of a document leads, from the repository's root."""
+    return os.path.normpath(Path(document).parent / link) if link else document
+
+
+def local_links(document: str) -> list[tuple[str, str]]:
+    """Return path and anchor of each link that leads to a file, or to a heading."""
+    found = re.findall(r"\]\((?![a-z]+:)([^)#\s]*)(?:#([^)\s]*))?\)", prose(document))
+    return [(path_of(document, path), anchor) for path, anchor in found]
+
+
+def anchors(document: str) -> list[str]:
+    """Return the anchors of all headings, as GitHub and MyST make them."""
+    plain = re.sub(r"^ *```.*?^ *```$", "", text(document), flags=re.M | re.S)
+    headings = [
+        re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", line) for line in re.findall(r"^#+ +(.+?) *$", plain, re.MULTILINE)
+    ]
+    found: list[str] = []
+    seen: Counter[str] = Counter()
+    for heading in headings:
+        slug = re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+        found.append(f"{slug}-{seen[slug]}" if seen[slug] else slug)
+        seen[slug] += 1
+    return found
+
+
+def listed() -> dict[str, list[str]]:
+    """Return the documents that each section of the index lists."""
+    sections = re.split(r"^## ", text(INDEX), flags=re.MULTILINE)[1:]
+    items = {
+        section.partition("\n")[0]: re.findall(r"^- \[[^]]*\]\(([^)#]+)\)", section, re.MULTILINE)
+        for section in sections
+    }
+    return {name: [path_of(INDEX, link) for link in links] for name, links in items.items()}
 
 
 def spans(document: str) -> list[str]:

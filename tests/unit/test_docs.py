@@ -64,7 +64,7 @@ def test_the_documents_are_all_there() -> None:
 
 def test_the_readme_has_no_shell_command_outside_sh_blocks() -> None:
     fences = re.findall(r"^ *```(\w*)$", text("README.md"), re.MULTILINE)[::2]
-    assert set(fences) <= {"sh", "text", "mermaid"}
+    assert set(fences) <= {"sh", "text"}
     outputs = "\n".join(blocks("README.md", "text"))
     assert re.findall(r"^(?:\$ )?(?:make|ansible-playbook|pip|cp) .*", outputs, re.MULTILINE) == []
 
