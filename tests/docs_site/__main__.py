@@ -16,7 +16,7 @@ import sys
 from pathlib import Path
 
 from tests.docs_site.built import problems
-from tests.docs_site.source import assemble, navigation, refer_to_ansible
+from tests.docs_site.source import adapt, assemble, navigation
 from tests.documents import ROOT
 
 HERE = Path(__file__).parent
@@ -49,7 +49,7 @@ def main(folder: Path) -> None:
     shutil.copytree(HERE / "_static", source / "_static")
     shutil.copy2(HERE / "conf.py", source)
     modules(folder, source / MODULES)
-    refer_to_ansible(source / MODULES)
+    adapt(source / MODULES)
     navigation(source, f"{MODULES}/index")
     run("sphinx-build", "-W", "--keep-going", "-q", "-j", "2", "-d", str(folder / "doctrees"), str(source), str(site))
     shutil.copy2(site / "README.html", site / "index.html")

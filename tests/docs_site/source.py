@@ -44,13 +44,17 @@ def _linked(document: str, link: re.Match[str]) -> str:
     return link["words"]
 
 
-def refer_to_ansible(folder: Path) -> None:
-    """Turn references to Ansible's own documentation, whose index is elsewhere, into links."""
+_CONTENTS = ".. contents::\n   :local:\n   :depth: 1\n"
+
+
+def adapt(folder: Path) -> None:
+    """In pages by antsibull-docs, leave out the list of headings, which the theme has, and turn references to
+    Ansible's own documentation, whose index is elsewhere, into links."""
     for path in folder.glob("*.rst"):
         page = re.sub(
             r":ref:`([^`<]+) <(?!ansible_collections\.swarmspeed\.)([^`>]+)>`",
             lambda found: f"`{found[1]} <{_ANSIBLE}/{_theirs(found[2])}>`__",
-            path.read_text(encoding="utf-8"),
+            path.read_text(encoding="utf-8").replace(_CONTENTS, ""),
         )
         path.write_text(page, encoding="utf-8")
 

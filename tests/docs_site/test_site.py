@@ -32,6 +32,10 @@ def browser() -> Iterator[Browser]:
         yield opened
 
 
+def remote(browser: Browser) -> list[str]:
+    return [address for address in browser.requests if not address.startswith(("file:", "data:"))]
+
+
 def test_every_document_has_a_page() -> None:
     missing = [document for document in DOCUMENTS if not (SITE / document).with_suffix(".html").is_file()]
     assert missing == []
@@ -42,9 +46,9 @@ def test_every_document_has_a_page() -> None:
 @pytest.mark.parametrize(("width", "scheme"), WAYS)
 def test_pages_can_be_read(browser: Browser, page: str, width: int, scheme: str) -> None:
     browser.open(SITE / f"{page}.html", width, scheme)
-    (PICTURES / f"{page.replace('/', '-')}-{width}-{scheme}.png").write_bytes(browser.picture())
+    (PICTURES / f"{page.replace('/', '-')}-{width}-{scheme}.png").write_bytes(browser.picture(".page"))
     assert browser.messages == []
-    assert [address for address in browser.requests if not address.startswith(("file:", "data:"))] == []
+    assert remote(browser) == []
     assert browser.geometry()["overflow"] <= 0
     assert browser.run("document.querySelectorAll('article h1').length") == 1
     background = browser.run("getComputedStyle(document.body).backgroundColor")
@@ -77,4 +81,4 @@ def test_the_search_finds_pages_without_a_server(browser: Browser, query: str, p
         " else setTimeout(again, 200); }; again(); })"
     )
     assert any(page in link for link in browser.run(found))
-    assert [address for address in browser.requests if not address.startswith("file:")] == []
+    assert remote(browser) == []
