@@ -160,10 +160,10 @@ def _secrets(inventory: Inventory) -> Iterator[Problem]:
             twice[host] = ", ".join(both)
         if given and transports.get(host) == "pdsh":
             shown_by_pdsh.append(host)
-    for both, hosts in by_value(twice).items():
+    for names, hosts in by_value(twice).items():
         yield Problem(
             name,
-            f"{both} stands in {PREFIX}environment, too{inventory.where(hosts)}",
+            f"{names} stands in {PREFIX}environment, too{inventory.where(hosts)}",
             f"take it out of {PREFIX}environment",
         )
     if shown_by_pdsh:
