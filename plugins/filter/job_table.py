@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""The jobs of all nodes, for status.yml and stop.yml. Documented in the .yml files beside this one."""
+"""The jobs of all nodes, for status.yml, stop.yml and doctor.yml. Documented in the .yml files beside this one."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 from ansible.errors import AnsibleFilterError
 
-from ..plugin_utils.job import table
+from ..plugin_utils.job import examined, table
 from ..plugin_utils.validate.filters import one_line
 from ..plugin_utils.validate.job import infos
 from ..plugin_utils.validate.logs import gathered
@@ -53,6 +53,13 @@ def gathered_logs(results: Any) -> list[str]:
     return table.gathered(gathered(_by_node("gathered_logs", results)))
 
 
+@one_line("swarmspeed.cluster.job_examined", "what training_job_examine returned by node")
+def job_examined(results: Any, infos_by_node: Any, name: str) -> list[str]:
+    """Return lines: which rank of a job the others wait for, and what it does instead."""
+    examinations = _by_node("job_examined", results)
+    return examined.examined(str(name), infos(_by_node("job_examined", infos_by_node)), examinations)
+
+
 class FilterModule:
     """What Ansible asks for."""
 
@@ -63,4 +70,5 @@ class FilterModule:
             "jobs_to_stop": jobs_to_stop,
             "stop_report": stop_report,
             "gathered_logs": gathered_logs,
+            "job_examined": job_examined,
         }

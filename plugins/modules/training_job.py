@@ -178,6 +178,20 @@ options:
     description: Seconds without output from any rank after which the job has failed. V(0) means no limit.
     type: float
     default: 0
+  hang_after:
+    description:
+      - Seconds of silence after which a job that has not yet shown its pace is examined on all of its nodes, which ends
+        nothing. Once it has reported steps, the bound is learned from them. V(0) means never.
+    type: float
+    default: 0
+  on_hang:
+    description:
+      - What to do about a job that hangs. V(report) only reports it. V(restart) ends it as failed, so that
+        O(resume=auto) restarts it. V(stop) ends it as failed for good.
+      - Neither ends it before twice the bound and O(hang_after) are over, or if it turns out to go on.
+    type: str
+    choices: [report, restart, stop]
+    default: report
   resume:
     description:
       - With V(auto), a job that failed because of its cluster and not because of its script is started again, at most
@@ -393,6 +407,14 @@ job:
           ranks of it, C(rings), and C(nodes) with C(network) and C(devices) of each, and C(interface) and C(hcas) that
           the role nccl_env chose. Empty where NCCL reports nothing.
       type: dict
+    hang:
+      description:
+        - How long the job may make no progress until it is examined (C(bound), in seconds) and C(why), and C(findings),
+          the last five. Each has C(at), C(silent) (seconds without progress), C(woke) (seconds after which it went on,
+          or null), C(ranks) and C(nodes) to blame, C(collective), C(does), C(kind), C(link), C(sentence), C(remedy),
+          C(confidence), C(missing) (nodes that did not answer) and C(evidence), the folder in that of the job.
+        - Empty without O(hang_after).
+      type: dict
     first_failure:
       description: Node, rank, exit code, cause, remedy and line of the first failure. Null where there is none.
       type: dict
@@ -513,8 +535,8 @@ class Call:
     def _place(self) -> dict[str, Any]:
         """This node's part of the job, for its supervisor."""
         members, node, leader = self.params["members"] or [], self.params["node"], self.params["leader"]
-        given = ("master_port", "stall_timeout", "resume", "resume_args", "checkpoints", "restarts", "shrink")
-        options = {key: self.params[key] for key in (*given, "code", "digests")}
+        given = ("master_port", "stall_timeout", "hang_after", "on_hang", "resume", "resume_args", "checkpoints")
+        options = {key: self.params[key] for key in (*given, "restarts", "shrink", "code", "digests")}
         if not members:
             return {"options": options}
         names = [item["name"] for item in members]

@@ -173,6 +173,12 @@ jobs:
         nccl:
           description: What NCCL connected, as M(swarmspeed.cluster.training_job) returns it. Null where unknown.
           type: dict
+        hangs:
+          description:
+            - What was found when the job made no progress, as C(findings) in RV(jobs[].hang). Empty where it always
+              made some.
+          type: list
+          elements: dict
         first_failure:
           description:
             - What failed first, with C(node), C(rank), C(exit_code), C(cause), C(remedy), C(setting), C(kind),

@@ -59,6 +59,7 @@ def call(jobs: Path, engine: Engine, **change: Any) -> dict[str, Any]:
         **{"nodes": 1, "fingerprint": {}, "ds_config": None, "launcher": "deepspeed", "transport": "pdsh"},
         **{"runtime": "container", "members": None, "node": None, "leader": None, "secret_file": None},
         **{"visible_devices": None, "env_file": None, "master_port": 0, "stall_timeout": 0, "resume": "never"},
+        **{"hang_after": 0, "on_hang": "report"},
         **{"resume_args": [], "checkpoints": None, "restarts": 3, "shrink": False, "versions": {}, "rerun": False},
         **{"observe": False, "log_offset": 0, "log_limit": 65536, "code": None, "files": {}, "digests": {}},
     }

@@ -82,7 +82,7 @@ LIES: dict[str, Any] = {
     "a line of another node": {"t": "lines", "lines": [[1, "x\nlab3: rank 2: forged"]]},
     "a line of the supervisor's": {"t": "stop", "reason": "x\nswarmspeed: forged"},
     "a line that never ends": {"t": "lines", "lines": [[1, "x" * 900_000]]},
-    "steps without a rank": {"t": "steps", "lines": [[None, "step 1/2 loss 0.1"]]},
+    "steps without a rank": {"t": "steps", "lines": [[None, "step 1/2 loss 0.1"]], "sign": True},
     "exit codes that are a list": {"t": "part", "ranks": [1], "seen": [], "code": None, "clean": False},
     "an exit code of no rank": {"t": "part", "ranks": {"../x": 1}, "seen": [], "code": None, "clean": False},
     "an exit code that is a text": {"t": "part", "ranks": {"1": "1"}, "seen": [], "code": None, "clean": False},
@@ -108,6 +108,8 @@ LIES: dict[str, Any] = {
         "more": False,
     },
     "a size that is a text": {"t": "listing", "found": {**FILES, "files": [["a/b.pt", "5"]]}, "more": False},
+    "an examination outside": {"t": "examined", "name": "../0", "piece": "", "more": False, "problem": ""},
+    "an examination that is a list": {"t": "examined", "name": "0001", "piece": [], "more": False, "problem": ""},
     "a field too many": {"t": "beat", "more": 1},
 }
 
@@ -168,7 +170,7 @@ def test_a_payload_that_is_no_message_ends_that_channel(led: Led, payload: bytes
 def test_a_line_with_any_text_is_a_line(led: Led, line: str) -> None:
     # A rank may print this as well: the channel stays, and the leader lives.
     led.link.send(lines(line))
-    led.link.send({"t": "steps", "lines": [[1, line]]})
+    led.link.send({"t": "steps", "lines": [[1, line]], "sign": True})
     led.turns(10)
     assert led.hub.connected() == ["lab2", "lab3"]
     led.still_led()

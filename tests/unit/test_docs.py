@@ -26,7 +26,7 @@ ROLES = sorted(path.name for path in (ROOT / "roles").iterdir() if path.is_dir()
 HEADINGS = ["Variables", "What verify asserts", "What teardown undoes", "Alone"]
 PLAYBOOKS = (
     *("site", "verify", "launch", "status", "stop", "teardown"),
-    *("bench_network", "report", "bundle", "plan", "tensorboard", "init"),
+    *("bench_network", "report", "bundle", "plan", "tensorboard", "doctor", "init"),
 )
 PAGES = {"bundle": "offline"}
 """Playbooks whose page has another name, because it covers more than the playbook."""

@@ -49,6 +49,8 @@ ARGUMENTS: dict[str, Any] = {
     "env_file": {"type": "str"},
     "master_port": {"type": "int", "default": 0},
     "stall_timeout": {"type": "float", "default": 0},
+    "hang_after": {"type": "float", "default": 0},
+    "on_hang": {"type": "str", "choices": ["report", "restart", "stop"], "default": "report"},
     "resume": {"type": "str", "choices": ["never", "auto"], "default": "never"},
     "resume_args": {"type": "list", "elements": "str", "default": []},
     "checkpoints": {"type": "str"},

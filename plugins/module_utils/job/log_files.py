@@ -18,7 +18,11 @@ from typing import Any, Callable
 
 from .record import RUNS
 
-WANTED = re.compile(r"launcher\.log|node\.log|summary\.json|state\.json|supervisor\.log|ranks/rank-\d+\.log")
+WANTED = re.compile(
+    r"launcher\.log|node\.log|summary\.json|state\.json|supervisor\.log|ranks/rank-\d+\.log"
+    r"|hangs/\d{4}/(?:examination|finding)\.json",
+    re.ASCII,
+)
 """What leaves a node. Never spec.json: it holds the values of the job's environment."""
 REPLY_BYTES = 16 << 20
 """Bytes of files after which a reply ends, so that neither end holds more than this and one file."""

@@ -23,6 +23,8 @@ from .private import host_jobs_dir
 from .record import check_environment
 from .summary import clean
 
+MOST_HANGS = 20
+"""Examinations of a hang, the last ones, that leave the node."""
 NOTE_BYTES = 2048
 """Bytes that the note of a shortened file may take beyond the limit."""
 
@@ -57,11 +59,14 @@ class NodeFolder:
 
     def _names(self) -> list[str]:
         found = []
-        for folder in ("", "ranks"):
-            below = f"{self._name}/{folder}".rstrip("/")
-            if self._jobs.kind(below) == "a folder":
-                found += [f"{folder}/{name}".lstrip("/") for name in self._jobs.entries(below)]
+        hangs = [f"hangs/{name}" for name in self._entries("hangs")][-MOST_HANGS:]
+        for folder in ("", "ranks", *hangs):
+            found += [f"{folder}/{name}".lstrip("/") for name in self._entries(folder)]
         return [name for name in found if WANTED.fullmatch(name)]
+
+    def _entries(self, folder: str) -> list[str]:
+        below = f"{self._name}/{folder}".rstrip("/")
+        return list(self._jobs.entries(below)) if self._jobs.kind(below) == "a folder" else []
 
     def run(self) -> dict[str, Any]:
         """Which run the files are of."""
@@ -132,7 +137,8 @@ class Copy:
         return identity(found) if isinstance(found, dict) else {}
 
     def _files(self) -> list[str]:
-        found = [path.relative_to(self.path).as_posix() for path in [*self.path.glob("*"), *self.path.glob("ranks/*")]]
+        paths = [*self.path.glob("*"), *self.path.glob("ranks/*"), *self.path.glob("hangs/*/*")]
+        found = [path.relative_to(self.path).as_posix() for path in paths]
         return sorted(name for name in found if WANTED.fullmatch(name))
 
     def have(self) -> dict[str, list[int]]:

@@ -93,6 +93,18 @@ def _networks(value: Any) -> bool:
     return isinstance(value, dict) and all(_word(node) and about(found) for node, found in value.items())
 
 
+def _findings(value: Any) -> bool:
+    about = _each(
+        **dict.fromkeys(("sentence", "remedy", "why"), _text(4000)),
+        **dict.fromkeys(("at", "kind", "confidence", "evidence"), _word),
+        **dict.fromkeys(("silent", "bound", "woke", "seconds"), _moment),
+        **dict.fromkeys(("nodes", "missing"), _lines),
+        **dict.fromkeys(("collective", "does", "link"), _mapping),
+        ranks=lambda ranks: isinstance(ranks, list) and len(ranks) <= _MOST and all(_COUNT(one) for one in ranks),
+    )
+    return isinstance(value, list) and len(value) <= 100 and all(about(one) for one in value)
+
+
 def _digests(value: Any) -> bool:
     return isinstance(value, dict) and all(
         _word(name) and (_word(one) or (isinstance(one, dict) and all(_word(item) for item in one.values())))
@@ -147,6 +159,10 @@ FIELDS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "digests": (_digests, "a mapping of digests"),
     "gpus": (_rows, "a mapping of rows of figures by node"),
     "nccl": (_each(size=_COUNT, connected=_COUNT, nodes=_networks), "a mapping of what NCCL has connected"),
+    "hang": (
+        _each(bound=_moment, why=_text(1000), findings=_findings),
+        "a mapping with the bound of silence and findings",
+    ),
     "first_failure": (
         _each(node=_word, rank=_COUNT, cause=_text(1 << 16), remedy=_text(1 << 16)),
         "a mapping with node, rank, cause and remedy",
@@ -157,6 +173,7 @@ FIELDS: dict[str, tuple[Callable[[Any], bool], str]] = {
 _SUMMARY: dict[str, Callable[[Any], bool]] = {
     **dict.fromkeys(("spec", "world_size", "nodes"), _mapping),
     "history": _mappings,
+    "hangs": _findings,
     "seconds": _moment,
 }
 

@@ -266,7 +266,7 @@ REPORTED = (
     *("world_size_expected", "world_size_seen", "nodes_expected", "nodes_seen", "hosts"),
     "deepspeed_version",
     *("members", "shrunk_from", "channel_port", "master_port", "ranks", "figures", "first_failure"),
-    *("failed_node", "failed_rank", "traceback", "tail", "gpus", "nccl"),
+    *("failed_node", "failed_rank", "traceback", "tail", "gpus", "nccl", "hang"),
 )
 
 

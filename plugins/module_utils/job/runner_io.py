@@ -29,6 +29,7 @@ STOP_TIMEOUT = 3 * GRACE + 10
 """Seconds until a job that is being stopped must have ended; its supervisor kills after GRACE, twice at most."""
 RUN_FILES = (
     *("launcher.log", "node.log", "ranks", "supervisor.log", "summary.json", "environment", "resumes", "stop"),
+    *("hangs", "inside"),
     *("hostfile", "ds_config.json"),
     *(PROGRAM, "spec.json", "state.json"),
 )

@@ -117,6 +117,10 @@ class Store:
             return check_summary(self._read("summary.json"))
         return None
 
+    def read_examination(self, path: str) -> dict[str, Any] | None:
+        """What an examination found, below the folder of the job."""
+        return self._folder.read_json(f"{self.name}/{path}")
+
     def read_environment(self) -> dict[str, str]:
         """Variables of the cluster's ranks, and of the job as it was started: what must be hidden in its log."""
         found: dict[str, str] = ranks_environment(self._jobs)

@@ -136,6 +136,7 @@ def summary(
         "figures": {**dict.fromkeys(FIGURES), **figures},
         "history": points if history is None else history,
         "nccl": state.get("nccl") or None,
+        "hangs": _mapping(state.get("hang")).get("findings") or [],
         "first_failure": state.get("first_failure"),
         "started_at": state.get("started_at"),
         "finished_at": state.get("finished_at"),

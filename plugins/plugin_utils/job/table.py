@@ -17,7 +17,7 @@ from ...module_utils.common.untrusted_text import on_one_line, printable
 from ...module_utils.job.resource import ACTIVE, explain
 from ..core.problems import listing
 from ..launch.command import given_words
-from . import gpu_table, nccl
+from . import gpu_table, hangs, nccl
 
 MAY_RUN = (*ACTIVE, "lost")
 """States in which something of a job may be alive. A lost one may have left processes behind."""
@@ -203,8 +203,10 @@ def table(results: Results) -> list[str]:
     lines += _aligned(gpu_table.rows([gpu for gpus in runs.values() for gpu in gpus]))
     for known in jobs:
         if known.job["state"] in ACTIVE:
-            lines += _started(known)
+            lines += [*_started(known), *hangs.bound(known.name, known.job)]
             troubles += nccl.sentences(known.name, known.job)
+        if known.led:
+            troubles += hangs.sentences(known.name, known.job, known.node)
         troubles += gpu_table.idle(known.name, runs.get(known.name, []), str(known.job["log_path"])).values()
     return lines + troubles
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..core.values import mapping, number
+from ..job import hangs
 from ..job.table import merge
 from .inputs import Check, Inputs
 from .nodes import UNKNOWN, container_of, swarm_entries
@@ -236,6 +237,10 @@ def _job(inputs: Inputs) -> Iterator[Finding]:
         elif job.get("state") in ("failed", "lost", "unreadable"):
             reported = f"Is {job['state']}: {sentence(job.get('reason')) or 'no reason is known.'}"
             yield Finding("bad", (), reported, "", 4, f"job {known.name}")
+        hang = hangs.view(job)
+        if job.get("state") == "running" and hang and hang["woke"] is None:
+            reported = f"Made no progress for {hang['silent']} at {hang['at']}. {hang['sentence']}"
+            yield Finding("bad", (), reported, hang["remedy"], 4, f"job {known.name}")
 
 
 def _differences(differing: Sequence[Mapping[str, Any]]) -> Iterator[Finding]:

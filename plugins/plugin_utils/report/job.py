@@ -10,7 +10,7 @@ from typing import Any
 
 from ...module_utils.job.resource import ACTIVE
 from ..core.values import mapping, number
-from ..job import nccl
+from ..job import hangs, nccl
 from ..job.table import Known, duration, merge
 from .curves import Series, line_chart, whole
 from .text import age, moment, names, sentence, sequence, short
@@ -52,6 +52,7 @@ def job_view(known: Known, now: float) -> dict[str, Any]:
         "reason": sentence(job.get("reason")),
         "failure": _failure(first) if first and state not in ("succeeded", "running", "starting") else None,
         "nccl": _nccl(known, summary),
+        "hang": hangs.view(job),
         "exits": _exits(mapping(summary.get("ranks"))),
         "restarts": [
             {"attempt": one.get("attempt"), "reason": sentence(one.get("reason")), "from": one.get("resumed_from")}

@@ -112,6 +112,47 @@ _NCCL = mapping(
 )
 
 
+_END = optional(_number_or_words)
+_FRAME = mapping({}, {"function": optional(sentence), "file": optional(words), "line": optional(_COUNT)})
+_FINDING = mapping(
+    {},
+    {
+        "at": optional(short_text),
+        "attempt": optional(_COUNT),
+        "silent": optional(number),
+        "bound": optional(number),
+        "why": optional(words),
+        "examinations": optional(_COUNT),
+        "woke": optional(number),
+        "seconds": optional(number),
+        "ranks": listing(_NUMBER, 10_000),
+        "nodes": listing(sentence, 10_000),
+        "missing": listing(sentence, 10_000),
+        "kind": optional(sentence),
+        "sentence": optional(words),
+        "remedy": optional(words),
+        "confidence": optional(sentence),
+        "evidence": optional(sentence),
+        "link": optional(mapping({}, {"from": _END, "to": _END})),
+        "does": optional(
+            mapping({}, {"function": optional(sentence), "file": optional(words), "line": optional(_COUNT)})
+        ),
+        "collective": optional(
+            mapping(
+                {},
+                {
+                    "operation": optional(sentence),
+                    "sequence": optional(_COUNT),
+                    "size": optional(_number_or_words),
+                    "group": optional(data),
+                },
+            )
+        ),
+    },
+)
+_HANG = mapping({}, {"bound": optional(number), "why": optional(words), "findings": listing(_FINDING, 100)})
+
+
 def _row_of_gpu(value: Any) -> Any:
     row = listing(optional(number), len(KEYS))(value)
     if len(row) != len(KEYS) or not isinstance(row[0], int):
@@ -160,6 +201,7 @@ _SUMMARY: dict[str, Parser] = {
         )
     ),
     "nccl": optional(_NCCL),
+    "hangs": optional(listing(_FINDING, 100)),
     "first_failure": optional(_FAILURE),
     "started_at": optional(short_text),
     "finished_at": optional(short_text),
@@ -201,6 +243,7 @@ JOB: dict[str, Parser] = {
     "figures": optional(_FIGURES),
     "gpus": optional(_ROWS),
     "nccl": optional(_NCCL),
+    "hang": optional(_HANG),
     "first_failure": optional(_FAILURE),
     "spec_hash": optional(hex_digest),
     "container": optional(short_text),

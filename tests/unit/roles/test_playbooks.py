@@ -20,13 +20,13 @@ PLAYBOOKS, ROLES = ROOT / "playbooks", ROOT / "roles"
 PREFIX = "swarmspeed.cluster."
 NAMES = (
     *("site", "verify", "launch", "status", "stop", "teardown"),
-    *("bench_network", "report", "bundle", "plan", "tensorboard"),
+    *("bench_network", "report", "bundle", "plan", "tensorboard", "doctor"),
 )
 INIT = "init"
 """Before there is an inventory: it applies no role."""
 FIRST = "find_cluster"
 """The first play of each of the others."""
-WITHOUT_PLAN = ("status", "stop", "tensorboard")
+WITHOUT_PLAN = ("status", "stop", "doctor", "tensorboard")
 """Playbooks that must work on a broken cluster: they apply one role, and a node that is down does not end them."""
 
 DESIGN = [  # in the order data flows through them

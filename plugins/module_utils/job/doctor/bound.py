@@ -6,8 +6,8 @@
 Part of the supervisor's archive: standard library, Python 3.8 or later. No clock and no I/O: events go in, with their
 times in seconds of one clock, and the bound and its reason come out.
 
-Nobody knows how long a pause will be that has not been seen yet. So a bound does not claim that the job hangs: it says
-when to look. A pause that was legitimate after all is remembered, and the next one may take longer.
+How long a pause will be is not known before there was one like it. So a bound does not claim that the job hangs: it
+says when to examine it. A pause that was legitimate after all is remembered, and the next one may take longer.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def announced(line: str) -> str:
 
 
 class Bound(NamedTuple):
-    """``seconds`` after which the silence since ``since`` is worth a look, and why so many."""
+    """``seconds`` after which the silence since ``since`` is worth an examination, and why so many."""
 
     seconds: float
     why: str
@@ -122,7 +122,9 @@ class Pace:
         if learned:
             # Some thread may print whatever happens.
             seconds = max(2 * self.hang_after, FACTOR * self._longest_step)
-            why = f"lines are printed, but no step is reported, which took {said(self._longest_step)} at most so far"
+            why = (
+                f"lines are printed, but no step is reported, which took {in_words(self._longest_step)} at most so far"
+            )
             found.append(Bound(round(seconds, 1), why, self._last_step))
         return min(found, key=lambda one: one.since + one.seconds)
 
@@ -137,7 +139,7 @@ class Pace:
     def _not_learned(self) -> tuple[float, str]:
         longest = self._longest.get(self._phase, 0.0)
         if AGAIN * longest > self.hang_after:
-            return AGAIN * longest, f"{AGAIN:g} times the longest silence so far ({said(longest)})"
+            return AGAIN * longest, f"{AGAIN:g} times the longest silence so far ({in_words(longest)})"
         pause = {CHECKPOINT: "checkpoint", EVALUATION: "evaluation"}.get(self._phase)
         if not self.steps:
             reason = "no step has been reported yet"
@@ -149,7 +151,7 @@ class Pace:
 
     def _learned(self) -> tuple[float, str]:
         longest = max(self._longest.get(self._phase, 0.0), self._longest.get(STEP, 0.0))
-        silence = f"the longest silence {_PAUSES[self._phase]} so far ({said(longest)})"
+        silence = f"the longest silence {_PAUSES[self._phase]} so far ({in_words(longest)})"
         seconds, floor = FACTOR * longest, min(FLOOR, self.hang_after)
         if seconds <= floor:
             return floor, f"as every pause may take as long, and {FACTOR:g} times {silence} is less"
@@ -160,7 +162,7 @@ class Pace:
         return AGAIN * longest, f"{AGAIN:g} times {silence}"
 
 
-def said(seconds: float) -> str:
+def in_words(seconds: float) -> str:
     """Seconds in two digits, so that the text changes seldom."""
     return f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s"
 

@@ -20,6 +20,8 @@ from typing import Any
 
 from ...common.untrusted_folder import FolderError
 from ..code_places import DIGEST, start_folder
+from ..doctor import inside
+from ..doctor.examination import INSIDE
 from ..members import ranks_by_node, world_size
 from .local_run import LocalRun, rest, survivors
 from .start_folder import CodeError, StartFolder
@@ -246,9 +248,11 @@ class Supervisor:
         self.stop_reason = ""
         self.state: dict[str, Any] = {}
         self._written: dict[str, Any] = {}
+        self._hang_after: Any = None
 
     def begin(self) -> NodeContext:
         place = NodeContext(self.folder)
+        self._hang_after = place.options.get("hang_after")
         self.state = {
             **json.loads((self.folder / "state.json").read_text(encoding="utf-8")),
             "state": "running",
@@ -267,6 +271,17 @@ class Supervisor:
         except (CodeError, FolderError, OSError) as error:
             return " ".join(str(error).split())
         return ""
+
+    def visible(self, environment: dict[str, str]) -> dict[str, str]:
+        """The environment of a launcher whose ranks can print their stacks on request, for an examination."""
+        if not float(self._hang_after or 0):
+            return environment
+        try:
+            return {**environment, **inside.environment(self.folder / INSIDE, {**os.environ, **environment})}
+        except Exception as error:  # a job does not fail for want of it
+            with contextlib.suppress(OSError), (self.folder / "supervisor.log").open("a", encoding="utf-8") as log:
+                log.write(f"{now_text()} Ranks will not print their stacks on request: {error!r}\n")
+            return environment
 
     def settle(self, place: NodeContext) -> None:
         """Bring what the run has made into the workspace. What cannot be moved stays where it is."""

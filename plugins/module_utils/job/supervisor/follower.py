@@ -14,6 +14,7 @@ from typing import Any
 
 from .base import RESUMES, NodeContext, Supervisor, now_text
 from .checkpoint_files import list_files
+from .examiner import Examiner, messages
 from .frames import read_secret
 from .gpu_watch import GpuWatch
 from .link import Link
@@ -53,6 +54,9 @@ class Follower(Supervisor):
         self._nccl_reported: dict[str, Any] = {}
         self._gpus = GpuWatch(wanted=False)
         self._reported: dict[str, Any] = {}
+        self._examiner = Examiner(self.folder)
+        self._examining = False
+        self._signs = 0
         self._active_at = 0.0
         self._greeted = 0
         if self.restarts.wanted:
@@ -66,6 +70,7 @@ class Follower(Supervisor):
         if not self._deserted:  # else others may still run, in the same folder where the workspace is shared
             self.settle(place)
         self._gpus.close()
+        self._examiner.close()
         self.link.close()
         (self.folder / RESUMES).unlink(missing_ok=True)
         self.state.update(
@@ -85,6 +90,7 @@ class Follower(Supervisor):
         self.part.poll()
         self.place.refresh()
         self._report()
+        self._examined()
         if self.ending.get("again") and self.part.clean():
             self.ending = {}
         if self.requested() and not self.ending:
@@ -109,9 +115,20 @@ class Follower(Supervisor):
         elif message["t"] == "list":
             for part in listing_messages(list_files(message["folder"])):
                 self.link.send(part)
+        elif message["t"] == "examine":
+            self._examiner.begin(message["name"], self.part.living())
+            self._examining = True
         elif message["t"] in {"end", "bye"}:
             self.ending = {**self.ending, **message}
             self.part.stop(float(message.get("grace", self.timing.failure_grace)))
+
+    def _examined(self) -> None:
+        """Say what an examination of this node has found, once it has ended."""
+        problem = self._examiner.poll() if self._examining else None
+        if problem is not None:
+            self._examining = False
+            for part in messages(self.folder, self._examiner.name, problem):
+                self.link.send(part)
 
     def _leader_gone(self, place: NodeContext) -> dict[str, Any]:
         why = f" ({self.link.problem})" if self.link.problem else ""
@@ -127,7 +144,7 @@ class Follower(Supervisor):
 
     def _start(self, place: NodeContext, message: dict[str, Any]) -> None:
         place.keep(message["members"])
-        self._filter = RankLogFilter()
+        self._filter, self._signs = RankLogFilter(), 0
         self._nccl, self._nccl_reported = NcclLog(place.world_size), {}
         self._gpus.close()
         self._gpus = GpuWatch(place.computes_on_gpus(), self.timing.gpu_every)
@@ -140,8 +157,9 @@ class Follower(Supervisor):
                 raise OSError(self._unprepared)
             place.lay_out(message["config"])
             if not place.direct:  # the leader's launcher comes over ssh; here its ranks are watched
+                self.visible({})
                 return
-            environment = place.environment(message["master_port"])
+            environment = self.visible(place.environment(message["master_port"]))
             self.part.start(place.command(values), environment, place.chdir, place.rank_itself())
         except OSError as error:
             problem = " ".join(str(error).split())[:2000]
@@ -161,8 +179,9 @@ class Follower(Supervisor):
             self.link.send({"t": "lines", "lines": lines})
         if self._steps or self.part.active_at > self._active_at:
             self._active_at = self.part.active_at
+            sign, self._signs = self._filter.signs > self._signs, self._filter.signs
             for lines in pieces(self._steps) if self._steps else [[]]:
-                self.link.send({"t": "steps", "lines": lines})
+                self.link.send({"t": "steps", "lines": lines, "sign": sign})
         self._lines, self._steps = [], []
         report = {
             "t": "part",

@@ -25,6 +25,7 @@ from ..summary import summary
 from .base import RESUMES, NodeContext, now_text, write_json
 from .channel import Hub
 from .frames import read_secret
+from .hang_watch import HangWatch
 from .judge import Failure
 from .local_run import MARKER, rest
 from .nodes import Nodes
@@ -85,6 +86,7 @@ class Leader(Nodes):
         with contextlib.suppress(OSError):
             (self.folder / RESUMES).touch() if restarts.wanted else None
         self._recovery = RestartRecovery(self, restarts, config)
+        self.hangs = HangWatch(self)
         failure: Failure | None
         if unprepared:
             failure = Failure(unprepared, node=place.node, final=True)
@@ -142,6 +144,8 @@ class Leader(Nodes):
         self.gather()
         self.reset()
         logs = self.part.begin(number)
+        self.hangs.close()
+        self.hangs = HangWatch(self)
         address = place.members[0]["address"] if place.members else ""
         port = int(self.place.options.get("master_port") or 0)
         if place.members:
@@ -162,15 +166,12 @@ class Leader(Nodes):
             return Failure(f"the job's hostfile and ds_config.json could not be written: {error}.", node=place.node)
         names = [member["name"] for member in place.members]
         self.broadcast({**values, "members": names, "config": self._recovery.config})
-        environment = place.environment(port)
+        environment = self.visible(place.environment(port))
         if not place.direct:
             # The one way by which pdsh's runner hands variables to all nodes; the marker finds the ranks there.
-            (self.folder / "environment").write_text(
-                "".join(
-                    f"{key}={value}\n" for key, value in {**place.own_environment(), MARKER: str(self.folder)}.items()
-                ),
-                encoding="utf-8",
-            )
+            exported = {**self.visible(place.own_environment()), MARKER: str(self.folder)}
+            lines = "".join(f"{key}={value}\n" for key, value in exported.items())
+            (self.folder / "environment").write_text(lines, encoding="utf-8")
             environment["DS_ENV_FILE"] = str(self.folder / "environment")
         try:
             command = place.command({**values, "logs": str(logs)})
@@ -187,7 +188,7 @@ class Leader(Nodes):
             self.tick()
             if self.requested():
                 return None
-            fatal = self.judge.wrong_world() or self.gone() or self._stalled(stall)
+            fatal = self.judge.wrong_world() or self.gone() or self._stalled(stall) or self.hangs.poll()
             if fatal:
                 return fatal
             codes = self.codes()
@@ -204,15 +205,20 @@ class Leader(Nodes):
         quiet = time.monotonic() - self.part.active_at
         if not limit or quiet < limit:
             return None
-        return self.judge.stalled(
+        known = self.hangs.last()
+        found = f" {known['sentence'].rstrip('.')}." if known else ""
+        failure = self.judge.stalled(
             f"no rank has printed anything for {quiet:.0f} s (deepspeed_launch_stall_timeout: {limit:.0f}). It hangs, "
             "or prints too seldom: check the last lines of each rank below jobs/, or raise the time-out."
         )
+        failure.reason += found
+        return failure
 
     def _finish(self, failure: Failure | None) -> None:
         """End what is left on every node, then say how it was."""
         noticed = now_text()
         state = "failed" if failure else "stopped" if self.stop_reason else "succeeded"
+        self.hangs.close(state == "succeeded")
         grace = self.timing.grace if state == "stopped" else self.timing.failure_grace
         reason = failure.reason if failure else self.stop_reason
         self.broadcast({"t": "end", "state": state, "reason": reason, "grace": grace})

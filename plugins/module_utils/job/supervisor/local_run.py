@@ -15,6 +15,7 @@ import re
 import signal
 import subprocess
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Callable
 
@@ -46,6 +47,16 @@ def environments(folder: Path) -> dict[int, dict[bytes, bytes]]:
 def survivors(folder: Path) -> list[int]:
     """Processes of the job on this node that are alive."""
     return list(environments(folder))
+
+
+def rank_pids(found: Mapping[int, Mapping[bytes, bytes]]) -> dict[int, int]:
+    """The process of each rank, of ``environments``: the first one, as its data loaders inherit the variable."""
+    pids: dict[int, int] = {}
+    for pid, environment in sorted(found.items()):
+        text = environment.get(b"RANK", b"")
+        if text.isdigit() and len(text) < 10:
+            pids.setdefault(int(text), pid)
+    return pids
 
 
 def ended_with(pid: int) -> int | None:
@@ -194,10 +205,12 @@ class LocalRun:
             self.ranks.add(rank)
             self._tails[path] = (rank, Tail(path, self._clock))
             self._link(path, rank)
-        for pid, environment in sorted(environments(self.folder).items()):
-            rank_text = environment.get(b"RANK", b"")
-            if rank_text.isdigit():  # the first one: its data loaders come later, and inherit the variable
-                self._pids.setdefault(int(rank_text), pid)
+        for rank, pid in rank_pids(environments(self.folder)).items():
+            self._pids.setdefault(rank, pid)
+
+    def living(self) -> list[dict[str, Any]]:
+        """Ranks whose process has not ended, as far as known."""
+        return [{"rank": rank, "pid": pid} for rank, pid in sorted(self._pids.items()) if rank not in self.exits]
 
     def _rank_of(self, path: Path) -> int | None:
         found = _RANK_FILE.search(path.name)

@@ -152,6 +152,11 @@ _RANK, _CODE = _whole(0, MOST_RANKS - 1), _whole(-(1 << 31), 1 << 31)
 _LINE = _text(LONGEST_LINE, line=True)
 
 
+def _name_of_hang(value: Any, name: str) -> None:
+    if not isinstance(value, str) or not re.fullmatch(r"[0-9]{4}", value, re.ASCII):
+        raise MessageError(f"{name} is not the number of an examination")
+
+
 def _codes_by_rank(value: Any, name: str) -> None:
     _mapping(value, name)
     for rank, code in value.items():
@@ -188,11 +193,17 @@ _FROM_FOLLOWER: dict[str, dict[str, Check]] = {
     "beat": {},
     "ready": {"pid": _whole(0, 1 << 31)},
     "lines": {"lines": _list(_pair(_or_none(_RANK), _LINE))},
-    "steps": {"lines": _list(_pair(_RANK, _LINE))},
+    "steps": {"lines": _list(_pair(_RANK, _LINE)), "sign": _truth},
     "part": {"ranks": _codes_by_rank, "seen": _list(_RANK), "code": _or_none(_CODE), "clean": _truth},
     "ended": {"ranks": _codes_by_rank, "code": _CODE, "problem": _LINE},
     "listing": {"found": _listing, "more": _truth},
     "stop": {"reason": _LINE},
+    "examined": {
+        "name": _name_of_hang,
+        "piece": _text(2 * PIECE, line=True),
+        "more": _truth,
+        "problem": _LINE,
+    },
     "gpus": {"gpus": _list(_row_of_gpu, MOST_GPUS)},
     "nccl": {
         "size": _whole(1, MOST_RANKS),
@@ -220,6 +231,7 @@ _FROM_LEADER: dict[str, dict[str, Check]] = {
         "config": _or_none(_mapping),
     },
     "list": {"folder": _text(LONGEST_PATH)},
+    "examine": {"name": _name_of_hang},
     "end": _END,
     "bye": _END,
 }

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import contextlib
 import time
-from typing import Any
+from typing import Any, Callable
 
+from ..doctor.bound import LINE, STEP, Pace, announced
 from .base import Supervisor
 from .channel import BEAT, Hub
 from .checkpoint_files import list_files
@@ -27,6 +28,10 @@ LISTING = 60.0
 """Seconds in which all nodes must have reported which checkpoints they have."""
 
 
+def ignore(_node: str, _message: dict[str, Any]) -> None:
+    """What a follower found, where it is no longer waited for."""
+
+
 class Nodes(Supervisor):
     """The nodes that take part, this one among them."""
 
@@ -36,6 +41,8 @@ class Nodes(Supervisor):
         self.hub: Hub | None = None
         self.part = LocalRun(self.folder, "node.log", self._on_line)
         self.progress = Progress()
+        self.pace = Pace(0.0, time.monotonic())
+        self.on_examined: Callable[[str, dict[str, Any]], None] = ignore
         self.gpus = GpuWatch(wanted=False)
         self._merged = self.folder / "launcher.log"
         self._listings: dict[str, dict[str, Any]] = {}
@@ -175,21 +182,15 @@ class Nodes(Supervisor):
         for node, message in self.hub.poll() if self.hub else []:
             kind = message.get("t")
             if kind in {"lines", "steps"}:
-                self.part.active_at = time.monotonic()
-            if kind == "steps":
-                for rank, line in message["lines"]:
-                    self.progress.feed(rank, line, time.monotonic())
-            elif kind == "lines":
-                for rank, line in message["lines"]:
-                    # With pdsh only the launcher here names other nodes: a follower reports for itself.
-                    foreign = rank is None and not self.place.direct
-                    self._merge(node, rank, f"{node}: {line}" if foreign else line)
+                self._printed(node, message)
             elif kind in {"part", "ended"}:
                 self._ended.setdefault(node, {}).update(message)
                 if message.get("problem"):
                     self._merge(node, None, f"the launcher could not be started: {message['problem']}")
             elif kind == "listing":
                 self._list(node, message)
+            elif kind == "examined":
+                self.on_examined(node, message)
             elif kind == "gpus":
                 self.state["gpus"] = {**self.state["gpus"], node: message["gpus"]}
             elif kind == "nccl" and message["size"] <= self.place.world_size:
@@ -200,6 +201,19 @@ class Nodes(Supervisor):
         self.place.refresh()
         self._report()
         self.save()
+
+    def _printed(self, node: str, message: dict[str, Any]) -> None:
+        """What ranks of another node have printed: lines for the log, or for their figures."""
+        self.part.active_at = time.monotonic()
+        for rank, line in message["lines"]:
+            if message["t"] == "steps":
+                self._feed(rank, line)
+            else:
+                # With pdsh only the launcher here names other nodes: a follower reports for itself.
+                foreign = rank is None and not self.place.direct
+                self._merge(node, rank, f"{node}: {line}" if foreign else line)
+        if message.get("sign"):
+            self.pace.note(LINE, time.monotonic())
 
     def _list(self, node: str, message: dict[str, Any]) -> None:
         """What a node has in a folder, which may come in pieces."""
@@ -223,10 +237,22 @@ class Nodes(Supervisor):
 
     def _on_line(self, rank: int | None, line: str) -> None:
         self._nccl.feed(line)
-        lines, step = self._filter.on_line(rank, line, time.monotonic())
+        signs, now = self._filter.signs, time.monotonic()
+        lines, step = self._filter.on_line(rank, line, now)
+        moved = False
         if step or not self.place.members:  # without members all ranks speak through the launcher
-            self.progress.feed(rank or 0, step or line, time.monotonic())
+            moved = self._feed(rank or 0, step or line)
+        if self._filter.signs > signs and not moved:
+            self.pace.note(announced(line) or LINE, now)
         self._pending += [(rank, one) for one in lines]
+
+    def _feed(self, rank: int, line: str) -> bool:
+        """Figures of a rank; whether the training has gone on."""
+        now = time.monotonic()
+        moved = self.progress.feed(rank, line, now)
+        if moved:
+            self.pace.note(STEP, now)
+        return moved
 
     def _merge(self, node: str, rank: int | None, line: str) -> None:
         """One log of all: the launcher's lines and rank 0's, and of the others what warns or fails."""

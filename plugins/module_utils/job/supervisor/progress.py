@@ -183,16 +183,19 @@ class Progress:
         self._last_point: dict[str, Any] | None = None
         self._every, self._count = 1, 0
 
-    def feed(self, rank: int, text: str, now: float) -> None:
-        """``text``: one or more whole lines, or what a bar that redraws itself has drawn."""
+    def feed(self, rank: int, text: str, now: float) -> bool:
+        """``text``: one or more whole lines, or what a bar that redraws itself has drawn. True: it went on."""
         self._now = max(self._now, now)
+        moved = False
         if not _WORTH.search(text):
-            return
+            return moved
         state = self._ranks.setdefault(rank, _Rank())
         for line in text.split("\n"):
             for piece in line.split("\r")[-20:]:
                 if _WORTH.search(piece) and self._read(state, plain(piece[:LONGEST]), now) and rank == self._main():
                     self._remember(state, now)
+                    moved = True
+        return moved
 
     def _read(self, state: _Rank, line: str, now: float) -> bool:
         if "'train_runtime'" in line or '"train_runtime"' in line:

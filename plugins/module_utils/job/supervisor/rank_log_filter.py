@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from .loud_lines import Loud
+from .loud_lines import Loud, speaks
 from .progress import counts
 
 STEP_INTERVAL = 2.0
@@ -24,12 +24,16 @@ class RankLogFilter:
         self._loud: dict[int, Loud] = {}
         self._reported: dict[int, float] = {}
         self._final_sent: set[int] = set()
+        self.signs = 0
+        """Lines so far that neither warn nor fail: a library that warns while it tries again makes no progress."""
 
     def on_line(self, rank: int | None, line: str, now: float) -> tuple[list[str], str]:
         """The lines to pass on for the log, and a line to pass on for its figures, or an empty one."""
         if rank is None or rank == 0:
+            self.signs += not speaks(line)
             return [line], line if rank == 0 and counts(line) else ""
         loud = self._loud.setdefault(rank, Loud()).feed(line)
+        self.signs += not loud
         step = ""
         if counts(line) and now - self._reported.get(rank, -STEP_INTERVAL) >= STEP_INTERVAL:
             self._reported[rank] = now

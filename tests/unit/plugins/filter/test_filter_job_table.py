@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""The filters for status.yml, stop.yml and gathered logs: their glue, and that each is documented."""
+"""The filters for status.yml, stop.yml, doctor.yml and gathered logs: their glue, and that each is documented."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ansible.errors import AnsibleFilterError
 from ansible_collections.swarmspeed.cluster.plugins.filter.job_table import FilterModule
 
 FILTERS = Path(__file__).parents[4] / "plugins/filter"
-NAMES = ["gathered_logs", "job_table", "jobs_to_stop", "stop_report"]
+NAMES = ["gathered_logs", "job_examined", "job_table", "jobs_to_stop", "stop_report"]
 
 
 def test_they_are_all_there_and_documented() -> None:
@@ -34,6 +34,15 @@ def test_they_answer() -> None:
     assert filters["gathered_logs"]({"gpu1": {"skipped": True}}) == []
 
 
+def test_a_job_that_was_examined() -> None:
+    job_examined = FilterModule().filters()["job_examined"]
+    assert job_examined({}, {"gpu1": {"jobs": []}}, "digits") == ["There is no job digits. Jobs that run: none."]
+    wrongs: list[tuple[Any, Any]] = [(None, {}), ({}, None), ({"gpu1": []}, {})]
+    for wrong in wrongs:
+        with pytest.raises(AnsibleFilterError, match="job_examined: the input must be a mapping of results by node"):
+            job_examined(*wrong, "digits")
+
+
 def test_what_was_stopped() -> None:
     found = {"gpu1": {"jobs": [{"name": "digits", "state": "running", "leader": True, "log_path": "/l"}]}}
     filters = FilterModule().filters()
@@ -45,7 +54,7 @@ def test_what_was_stopped() -> None:
             filters["stop_report"](*wrong)
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name != "stop_report"])
+@pytest.mark.parametrize("name", ["gathered_logs", "job_table", "jobs_to_stop"])
 @pytest.mark.parametrize("value", [None, [], "x", {"gpu1": None}])
 def test_what_is_no_mapping_of_results_is_refused(name: str, value: Any) -> None:
     with pytest.raises(AnsibleFilterError) as caught:

@@ -74,6 +74,8 @@ def params(jobs: Path, **change: Any) -> dict[str, Any]:
         "env_file": None,
         "master_port": 0,
         "stall_timeout": 0,
+        "hang_after": 0,
+        "on_hang": "report",
         "resume": "never",
         "resume_args": [],
         "checkpoints": None,

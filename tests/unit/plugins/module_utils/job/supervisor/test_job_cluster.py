@@ -279,6 +279,50 @@ def test_silence_of_all_ranks_is_a_stall(cluster: Callable[..., Cluster]) -> Non
     assert "(deepspeed_launch_stall_timeout: 2). It hangs, or prints too seldom" in state["reason"]
 
 
+WAITS = "rank 'echo step 1/9; until [ -e $END ]; do sleep 0.1; done; echo step 2/9'; ended"
+"""A rank that is silent until the file END is there, or ``END`` names none."""
+
+
+def findings(job: Cluster) -> list[dict[str, Any]]:
+    return list((job.state().get("hang") or {}).get("findings") or [])
+
+
+def test_a_silent_job_is_examined_on_all_nodes_and_goes_on(cluster: Callable[..., Cluster], tmp_path: Path) -> None:
+    end = tmp_path / "end"
+    job = cluster(WAITS, options={"hang_after": 1}, environment={"END": str(end)}).run()
+    job.until(lambda: bool(findings(job)))
+    state = job.state()
+    assert state["state"] == "running"
+    assert state["hang"]["bound"] == 1 and "deepspeed_launch_hang_after" in state["hang"]["why"]
+    (found,) = findings(job)
+    assert found["silent"] >= 1 and found["woke"] is None and found["sentence"] and found["remedy"]
+    for name in NAMES:
+        assert (job.folder(name) / found["evidence"] / "ranks.json").exists()
+        assert (job.folder(name) / found["evidence"]).stat().st_mode & 0o077 == 0
+    assert "swarmspeed: no progress for " in job.log()
+    end.touch()
+    state = job.end()
+    assert state["state"] == "succeeded", job.log()
+    (found,) = json.loads((job.folder(NAMES[0]) / "summary.json").read_text())["hangs"]
+    assert found["woke"] >= found["silent"]
+    assert "without progress: it did not hang." in job.log()
+
+
+@pytest.mark.slow
+def test_a_hang_is_a_failure_that_restarts_a_job_where_that_is_requested(
+    cluster: Callable[..., Cluster], tmp_path: Path
+) -> None:
+    script = (
+        f"if [ -e {tmp_path}/began ]; then rank 'echo again'; else sleep 1; touch {tmp_path}/began; {WAITS}; fi; ended"
+    )
+    options = {"hang_after": 2, "on_hang": "restart", "resume": "auto", "restarts": 1, "backoff": 0.1}
+    state = cluster(script, options=options, environment={"END": "/nonexistent"}).run().end()
+    assert (state["state"], state["attempt"]) == ("succeeded", 2)
+    (restart,) = state["restarts"]
+    assert "the job makes no progress for" in restart["reason"]
+    assert "(deepspeed_launch_on_hang: restart)" in restart["reason"]
+
+
 def test_a_taken_port_is_reported_before_anything_starts(cluster: Callable[..., Cluster]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as holder:
         port = holder.getsockname()[1]

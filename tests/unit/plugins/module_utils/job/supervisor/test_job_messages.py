@@ -30,11 +30,12 @@ FOLLOWER: list[dict[str, Any]] = [
     {"t": "beat"},
     {"t": "ready", "pid": 17},
     {"t": "lines", "lines": [[None, "launcher"], [3, "\u001b[1mred\r"]]},
-    {"t": "steps", "lines": []},
+    {"t": "steps", "lines": [], "sign": True},
     {"t": "part", "ranks": {"3": -9}, "seen": [3], "code": None, "clean": True},
     {"t": "ended", "ranks": {}, "code": 127, "problem": "no such file"},
     {"t": "listing", "found": FILES, "more": False},
     {"t": "stop", "reason": "on request"},
+    {"t": "examined", "name": "0002", "piece": "eJw=", "more": False, "problem": ""},
     {"t": "gpus", "gpus": [[0, 97.5, 99, 1 << 36, 1 << 37, None, 700.0, 64]]},
     {"t": "nccl", "size": 4, "ranks": [2, 3], "rings": True, "network": "IB", "devices": ["mlx5_0:1"], **CHOSEN},
 ]
@@ -50,6 +51,7 @@ LEADER: list[dict[str, Any]] = [
     {"t": "beat"},
     START,
     {"t": "list", "folder": "/workspace/checkpoints"},
+    {"t": "examine", "name": "0002"},
     {"t": "end", "again": True, "grace": 6.0},
     {"t": "end", "state": "failed", "reason": "rank 2\nended", "grace": 20},
     {"t": "bye", "state": "stopped", "reason": "on request"},
@@ -97,7 +99,9 @@ def changed(message: dict[str, Any], **change: Any) -> dict[str, Any]:
     return {**message, **change}
 
 
-READY, LINES, PART, ENDED, LISTING, STOP, GPUS, NCCL = (FOLLOWER[index] for index in (1, 2, 4, 5, 6, 7, 8, 9))
+READY, LINES, PART, ENDED, LISTING, STOP, EXAMINED, GPUS, NCCL = (
+    FOLLOWER[index] for index in (1, 2, 4, 5, 6, 7, 8, 9, 10)
+)
 ROW = GPUS["gpus"][0]
 
 
@@ -132,6 +136,9 @@ ROW = GPUS["gpus"][0]
         (changed(LISTING, found={**FILES, "latest": {"latest": "-oProxyCommand=x"}}), "listing.found.latest is not a"),
         (changed(LISTING, found={**FILES, "latest": {"latest": 5}}), "listing.found.latest is not a plain"),
         (changed(STOP, reason=None), "stop.reason is not a text"),
+        (changed(EXAMINED, name="../x"), "examined.name is not the number of an examination"),
+        (changed(EXAMINED, name=2), "examined.name is not the number of an examination"),
+        (changed(EXAMINED, piece="x" * 1048577), "examined.piece has 1048577 characters, where 1048576 are the most"),
         (changed(GPUS, gpus=[ROW[:-1]]), "gpus.gpus[0] is not a row of 8"),
         (changed(GPUS, gpus=[[0.5, *ROW[1:]]]), "gpus.gpus[0] is not a whole number from 0 to 1048576"),
         (changed(GPUS, gpus=[[*ROW[:-1], "64"]]), "gpus.gpus[0] is not a number from 0 to 1e+18"),
@@ -156,6 +163,7 @@ def test_a_field_that_does_not_fit_is_named(message: dict[str, Any], words: str)
         (changed(START, members=["lab1"]), "start.members does not name lab2"),
         (changed(START, config=[]), "start.config is not a mapping"),
         ({"t": "list", "folder": "/a\0"}, "list.folder holds characters that do not belong there"),
+        ({"t": "examine", "name": "request"}, "examine.name is not the number of an examination"),
         ({"t": "end", "grace": -1}, "end.grace is not a number from 0 to 86400"),
         ({"t": "bye", "state": "running"}, "bye.state is none of failed, stopped, succeeded"),
         (LINES, "it is of a kind that this end does not take"),
