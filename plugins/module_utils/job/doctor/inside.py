@@ -8,10 +8,36 @@ Part of the supervisor's archive: standard library, Python 3.8 or later.
 
 from __future__ import annotations
 
+import inspect
+import os
+import signal
 from collections.abc import Mapping
 from pathlib import Path
 
+from . import rank_side
+
+STACKS = int(signal.SIGRTMAX) - rank_side.STACKS_BELOW_MAX
+REPORT = int(signal.SIGRTMAX) - rank_side.REPORT_BELOW_MAX
+ENTRIES = 2000
+"""Entries that the flight recorder keeps: torch's own default in recent releases, where older ones record nothing."""
+MODULES = "PYTHONPATH"
+
 
 def environment(folder: Path, given: Mapping[str, str]) -> dict[str, str]:
-    """Write into a private ``folder`` what ranks need; return the variables for them, on top of those given."""
-    raise NotImplementedError
+    """Write into a private ``folder`` what ranks need; return the variables for them, on top of those given.
+
+    Variables that are given are kept, PYTHONPATH behind our folder. Releases of torch before 2.8 read the older names.
+    """
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    path = folder / "sitecustomize.py"
+    beside = folder / "sitecustomize.py.new"
+    beside.write_text(inspect.getsource(rank_side), encoding="utf-8")
+    beside.replace(path)
+    wanted = {
+        "TORCH_FR_BUFFER_SIZE": str(ENTRIES),
+        "TORCH_NCCL_TRACE_BUFFER_SIZE": str(ENTRIES),
+        "TORCH_FR_DUMP_TEMP_FILE": str(folder / "recorder_rank_"),
+        "TORCH_NCCL_DEBUG_INFO_TEMP_FILE": str(folder / "recorder_rank_"),
+    }
+    own = {name: value for name, value in wanted.items() if name not in given}
+    return {**own, MODULES: os.pathsep.join([str(folder), *filter(None, [given.get(MODULES)])])}

@@ -1,0 +1,192 @@
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""Compares what ranks entered, group by group: who waits for whom, and where the histories of two ranks part.
+
+Part of the supervisor's archive: standard library, Python 3.8 or later.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from .positions import ABSENT, COLLECTIVE, DEAD, JOINING, PEER, Position, operation
+
+CONTEXT = 8
+"""Collectives before one that are compared with what came before."""
+TAIL = 6
+"""Last collectives of a rank that may be out of order."""
+Group = "tuple[str, tuple[int, ...]]"
+
+
+@dataclass
+class Wait:
+    """A collective that some ranks have entered and that is not complete."""
+
+    operation: str
+    sequence: int | None
+    group: tuple[int, ...]
+    sizes: list[list[int]] = field(default_factory=list)
+    ranks: list[int] = field(default_factory=list)
+    """Those in it."""
+    missing: list[int] = field(default_factory=list)
+    """Those that are not in it: behind, or in another one with the same number."""
+    parted: dict[int, str] = field(default_factory=dict)
+    """What those entered instead that have entered another one."""
+    began: float = 0.0
+
+
+def of_group(places: Mapping[int, Position], group: Any) -> dict[int, dict[int, dict[str, Any]]]:
+    """Return entries by number of each rank that has this group."""
+    name, _ranks = group
+    return {
+        rank: {entry["sequence"]: entry for entry in one.entries if entry["group"] == name and not entry.get("p2p")}
+        for rank, one in places.items()
+        if group in groups_of(one)
+    }
+
+
+def groups_of(one: Position) -> set[Any]:
+    """Return the groups of a rank, by name and members: two ranks may give one name to different groups."""
+    names = {str(entry.get("group", "")) for entry in one.entries} | set(one.groups)
+    return {(name, tuple(one.groups.get(name, ()))) for name in names}
+
+
+def waits(places: Mapping[int, Position]) -> list[Wait]:
+    """Return for each group the first collective that is not complete, the one that began first in front."""
+    found = []
+    every = {group for one in places.values() for group in groups_of(one)}
+    for group in sorted(every, key=str):
+        histories = of_group(places, group)
+        one = _first_wait(places, group, histories)
+        if one is not None:
+            found.append(one)
+    return sorted(found, key=lambda wait: wait.began)
+
+
+def _first_wait(places: Mapping[int, Position], group: Any, histories: Mapping[int, Any]) -> Wait | None:
+    members = list(group[1]) or sorted(places)
+    opened = [
+        (number, rank, entry)
+        for rank, history in histories.items()
+        for number, entry in history.items()
+        if not entry.get("done") and not gone(places.get(rank))
+    ]
+    if not opened or len(members) < 2:
+        return None
+    number = min(one[0] for one in opened)
+    entered = {
+        rank: operation(str(history[number]["operation"])) for rank, history in histories.items() if number in history
+    }
+    names = Counter(entered.values())
+    most = max(names.values())
+    leading = sorted(name for name, count in names.items() if count == most)
+    # Of two halves, that which the rank entered that began to wait first.
+    opened.sort(key=lambda one: one[2].get("at") or 0)
+    first = next((entered[one[1]] for one in opened if one[0] == number and entered[one[1]] in leading), leading[0])
+    within = [rank for rank, name in entered.items() if name == first]
+    example = histories[within[0]][number]
+    began = min((histories[rank][number].get("at") or 0.0 for rank in within), default=0.0)
+    waiting = [rank for rank in within if not histories[rank][number].get("done")]
+    return Wait(
+        operation=first,
+        sequence=number,
+        group=tuple(members),
+        sizes=example.get("sizes", []),
+        ranks=waiting,
+        missing=[rank for rank in members if rank not in within],
+        parted={rank: name for rank, name in entered.items() if name != first},
+        began=began,
+    )
+
+
+def gone(one: Position | None) -> bool:
+    return one is None or one.what in {DEAD, ABSENT}
+
+
+def edges(places: Mapping[int, Position], found: Sequence[Wait]) -> dict[int, set[int]]:
+    """Return for each rank those that it waits for."""
+    waiting: dict[int, set[int]] = {rank: set() for rank in places}
+    for one in found:
+        for rank in one.ranks:
+            waiting[rank] |= set(one.missing) - {rank}
+        # And they for those in the first one, as these cannot come.
+        for rank, name in one.parted.items():
+            if places[rank].what == COLLECTIVE and name:
+                waiting[rank] |= set(one.ranks)
+    for rank, place in places.items():
+        if place.what == PEER and place.peer is not None and place.peer in places:
+            waiting[rank].add(place.peer)
+        elif place.what == COLLECTIVE and not waiting[rank]:
+            # No recorder says in which: it waits for the members that are in no collective.
+            members = place.groups.get(place.group) or tuple(places)
+            waiting[rank] |= {one for one in members if one in places and not places[one].waits} - {rank}
+        elif place.what == JOINING:
+            waiting[rank] |= {one for one, other in places.items() if other.what != JOINING} - {rank}
+    return waiting
+
+
+def last_causes(places: Mapping[int, Position], waiting: Mapping[int, set[int]]) -> list[set[int]]:
+    """Return the sets of ranks at which all waiting ends: single ranks that wait for none, or circles."""
+    circles = components(waiting)
+    whole = {rank: number for number, circle in enumerate(circles) for rank in circle}
+    ends = []
+    for number, circle in enumerate(circles):
+        outside = {other for rank in circle for other in waiting[rank] if whole.get(other) != number}
+        waited_for = any(rank in waiting[other] for rank in circle for other in places if other not in circle)
+        if not outside and (len(circle) > 1 or waited_for):
+            ends.append(circle)
+    return ends
+
+
+def components(graph: Mapping[int, set[int]]) -> list[set[int]]:
+    """Return the strongly connected components: Kosaraju's two passes, without recursion."""
+    order: list[int] = []
+    visited: set[int] = set()
+    for start in graph:
+        stack = [(start, iter(sorted(graph[start])))] if start not in visited else []
+        visited.add(start)
+        while stack:
+            rank, rest = stack[-1]
+            following = next((other for other in rest if other in graph and other not in visited), None)
+            if following is None:
+                order.append(rank)
+                stack.pop()
+            else:
+                visited.add(following)
+                stack.append((following, iter(sorted(graph[following]))))
+    against: dict[int, set[int]] = {rank: set() for rank in graph}
+    for rank, others in graph.items():
+        for other in others:
+            if other in against:
+                against[other].add(rank)
+    found, taken = [], set()
+    for start in reversed(order):
+        if start in taken:
+            continue
+        component, todo = set(), [start]
+        while todo:
+            rank = todo.pop()
+            if rank not in taken:
+                taken.add(rank)
+                component.add(rank)
+                todo += against[rank] - taken
+        found.append(component)
+    return found
+
+
+def surprises(entries: Iterable[Mapping[str, Any]]) -> int:
+    """Return how many of a rank's last collectives are others than those that followed the same ones before."""
+    made = [(str(entry.get("group")), operation(str(entry.get("operation")))) for entry in entries]
+    count = 0
+    for place in range(max(2, len(made) - TAIL), len(made)):
+        for length in range(min(CONTEXT, place - 1), 0, -1):
+            context = made[place - length : place]
+            followed = {made[at + length] for at in range(place - length) if made[at : at + length] == context}
+            if followed:
+                count += made[place] not in followed
+                break
+    return count

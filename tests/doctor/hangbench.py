@@ -1,0 +1,90 @@
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""The hang doctor as HangBench's doctor: examines the ranks of a run, judges, and answers.
+
+python -m tests.doctor.hangbench inside FOLDER          prints the variables that ranks need
+python -m tests.doctor.hangbench answer FOLDER REQUEST  examines, judges and prints the answer
+python -m tests.doctor.hangbench keep RESULTS           keeps the examinations of scored runs as fixtures
+
+Ranks in a network namespace of their own are nodes of their own. What was examined is kept beside the request.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.doctor import collect, inside, judge
+
+EXAMINATIONS = Path(__file__).parent / "examinations"
+KEPT_LINES = 60
+
+
+def examined(folder: str, ranks: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the examinations of all nodes, made side by side."""
+    nodes: dict[str, list[dict[str, Any]]] = {}
+    for one in ranks:
+        nodes.setdefault(one.get("namespace") or "", []).append(one)
+    running = []
+    for number, (namespace, own) in enumerate(nodes.items(), start=1):
+        enter = ["nsenter", f"--net={namespace}"] if namespace else []
+        words = [*enter, sys.executable, "-m", "tests.doctor.hangbench", "examine", folder, f"node{number}"]
+        asked = json.dumps([{"rank": one["rank"], "pid": one["pid"], "folder": folder} for one in own])
+        running.append(subprocess.Popen([*words, asked], stdout=subprocess.PIPE))
+    return [json.loads(process.communicate(timeout=60)[0]) for process in running]
+
+
+def lines_of(path: str) -> list[list[Any]]:
+    written = Path(path).read_text(encoding="utf-8", errors="replace").splitlines()[-2000:]
+    kept: dict[int, list[list[Any]]] = {}
+    for one in map(json.loads, written):
+        kept.setdefault(one[1], []).append(one)
+    return sorted((line for lines in kept.values() for line in lines[-KEPT_LINES:]), key=lambda line: line[0])
+
+
+def answer(finding: dict[str, Any]) -> dict[str, Any]:
+    does = finding.get("does") or {}
+    words = f"{does.get('function', '')} ({does.get('file', '')}:{does.get('line', 0)})" if does else ""
+    return {**finding, "ranks": finding["ranks"], "does": words}
+
+
+def main() -> int:
+    what, folder, *rest = sys.argv[1:]
+    if what == "inside":
+        for name, value in inside.environment(Path(folder), {}).items():
+            print(f"{name}={value}")
+    elif what == "examine":
+        node, asked = rest
+        print(json.dumps(collect.examine(Path("/"), json.loads(asked), node=node)))
+    elif what == "answer":
+        request = json.loads(Path(rest[0]).read_text(encoding="utf-8"))
+        found = examined(folder, request["ranks"])
+        job = {"world_size": request["world_size"], "log": lines_of(request["lines"])}
+        beside = Path(rest[0]).with_name("examinations.json")
+        beside.write_text(json.dumps({"job": job, "examinations": found}), encoding="utf-8")
+        print(json.dumps(answer(judge.judge(found, job))))
+    elif what == "keep":
+        keep(Path(folder))
+    return 0
+
+
+def keep(results: Path) -> None:
+    """Keep each examination as a fixture, one rank a line, without the paths of this machine."""
+    EXAMINATIONS.mkdir(exist_ok=True)
+    for line in results.read_text(encoding="utf-8").splitlines():
+        result = json.loads(line)
+        path = Path(result.get("folder", "")) / "examinations.json"
+        if "answer" in result and path.is_file():
+            kept = path.read_text(encoding="utf-8")
+            for own in (os.path.realpath(sys.prefix), str(Path.cwd()), str(Path(result["folder"]).parent)):
+                kept = kept.replace(own, "/repository")
+            (EXAMINATIONS / f"{result['id']}.json").write_text(kept, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
