@@ -72,6 +72,7 @@ def _rows(last: Mapping[str, Any], members: Sequence[Any]) -> Iterator[dict[str,
     """Who waits for whom: of each rank what it does, as far as the finding says so."""
     blamed, group = list(last.get("ranks") or []), mapping(last.get("collective")).get("group")
     collective, link = mapping(last.get("collective")), mapping(last.get("link"))
+    waiting = collective.get("ranks") or group
     operation = " ".join(str(collective[key]) for key in ("operation", "sequence") if collective.get(key) is not None)
     who = f"rank {', '.join(map(str, blamed[:8]))}" if blamed else "the others"
     frame = mapping(last.get("does"))
@@ -84,7 +85,7 @@ def _rows(last: Mapping[str, Any], members: Sequence[Any]) -> Iterator[dict[str,
             level, what = "", "not in this collective"
             if rank in blamed:
                 level, what = "bad", f"is in {does}" if does else "did not come"
-            elif operation and (not isinstance(group, list) or not group or rank in group):
+            elif operation and (not isinstance(waiting, list) or not waiting or rank in waiting):
                 level, what = "warn", f"waits for {who} in {operation}"
             if not operation and rank not in blamed:
                 what = ""

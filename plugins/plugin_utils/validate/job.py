@@ -119,6 +119,7 @@ _FINDING = mapping(
     {
         "at": optional(short_text),
         "attempt": optional(_COUNT),
+        "hang": flag,
         "silent": optional(number),
         "bound": optional(number),
         "why": optional(words),
@@ -145,6 +146,7 @@ _FINDING = mapping(
                     "sequence": optional(_COUNT),
                     "size": optional(_number_or_words),
                     "group": optional(data),
+                    "ranks": listing(_NUMBER, 10_000),
                 },
             )
         ),

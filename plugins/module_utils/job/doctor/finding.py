@@ -51,6 +51,7 @@ def _collective(value: Any) -> dict[str, Any] | None:
         "sequence": _number(value.get("sequence")),
         "size": size if _number(size) is not None else _text(str(size), 100) if isinstance(size, (str, list)) else None,
         "group": _text(group, 100) if isinstance(group, str) else _numbers(group),
+        "ranks": _numbers(value.get("ranks")),
     }
 
 
@@ -78,6 +79,7 @@ def bounded(found: Any) -> dict[str, Any]:
     found = found if isinstance(found, Mapping) else {}
     confidence = found.get("confidence")
     return {
+        "hang": found.get("hang") is not False,
         "ranks": _numbers(found.get("ranks")),
         "nodes": _texts(found.get("nodes")),
         "collective": _collective(found.get("collective")),

@@ -248,11 +248,9 @@ class Supervisor:
         self.stop_reason = ""
         self.state: dict[str, Any] = {}
         self._written: dict[str, Any] = {}
-        self._hang_after: Any = None
 
     def begin(self) -> NodeContext:
         place = NodeContext(self.folder)
-        self._hang_after = place.options.get("hang_after")
         self.state = {
             **json.loads((self.folder / "state.json").read_text(encoding="utf-8")),
             "state": "running",
@@ -272,12 +270,13 @@ class Supervisor:
             return " ".join(str(error).split())
         return ""
 
-    def visible(self, environment: dict[str, str]) -> dict[str, str]:
+    def visible(self, place: NodeContext, environment: dict[str, str]) -> dict[str, str]:
         """The environment of a launcher whose ranks can print their stacks on request, for an examination."""
-        if not float(self._hang_after or 0):
+        if not float(place.options.get("hang_after") or 0):
             return environment
         try:
-            return {**environment, **inside.environment(self.folder / INSIDE, {**os.environ, **environment})}
+            given = {**os.environ, **place.known_environment(), **environment}
+            return {**environment, **inside.environment(self.folder / INSIDE, given)}
         except Exception as error:  # a job does not fail for want of it
             with contextlib.suppress(OSError), (self.folder / "supervisor.log").open("a", encoding="utf-8") as log:
                 log.write(f"{now_text()} Ranks will not print their stacks on request: {error!r}\n")

@@ -157,9 +157,9 @@ class Follower(Supervisor):
                 raise OSError(self._unprepared)
             place.lay_out(message["config"])
             if not place.direct:  # the leader's launcher comes over ssh; here its ranks are watched
-                self.visible({})
+                self.visible(place, {})
                 return
-            environment = self.visible(place.environment(message["master_port"]))
+            environment = self.visible(place, place.environment(message["master_port"]))
             self.part.start(place.command(values), environment, place.chdir, place.rank_itself())
         except OSError as error:
             problem = " ".join(str(error).split())[:2000]

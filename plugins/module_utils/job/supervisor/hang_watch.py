@@ -15,7 +15,7 @@ import time
 from typing import Any, Callable
 
 from ..doctor import examination
-from ..doctor.bound import COLLECTIVE, Pace, in_words
+from ..doctor.bound import COLLECTIVE, FEWEST, Pace, in_words
 from ..doctor.finding import MOST_FINDINGS, UNKNOWN, bounded, sentence
 from ..evidence import LIKELY, Finding
 from ..members import ranks_by_node
@@ -26,6 +26,8 @@ from .nodes import Nodes, ignore
 
 ANSWER = LIMIT + 5.0
 """Seconds after which a node that has not said what it found is left out."""
+PATIENCE = 60.0
+"""Seconds between the first two examinations of a job of which nothing is known but its collectives."""
 ENOUGH = 2
 """Examinations of the same silence without which no job is ended."""
 REPORT, STOP = "report", "stop"
@@ -178,12 +180,12 @@ class HangWatch:
     def _found(self, found: dict[str, Any], now: float) -> Failure | None:
         newest, before = found.pop("newest"), self._newest
         self._newest = newest
-        if examination.goes_on(before, newest):
+        if not found.pop("hang") or examination.goes_on(before, newest):
             self._pace.note(COLLECTIVE, now)  # it only prints nothing
             return None
-        if newest and not before and self._pace.bound().since == self._since:
-            # Whether collectives are still made shows when a second examination finds newer ones.
-            self._going = self._examine(self._nodes, self._clock)
+        if newest and not before and self._pace.steps < FEWEST and self._since is not None:
+            # What takes a script that prints nothing long to make the next collective is not known: once more.
+            self._due = now - self._since + min(PATIENCE, self._after / 4)
             return None
         self._examinations += 1
         entry = {

@@ -166,10 +166,10 @@ class Leader(Nodes):
             return Failure(f"the job's hostfile and ds_config.json could not be written: {error}.", node=place.node)
         names = [member["name"] for member in place.members]
         self.broadcast({**values, "members": names, "config": self._recovery.config})
-        environment = self.visible(place.environment(port))
+        environment = self.visible(place, place.environment(port))
         if not place.direct:
             # The one way by which pdsh's runner hands variables to all nodes; the marker finds the ranks there.
-            exported = {**self.visible(place.own_environment()), MARKER: str(self.folder)}
+            exported = {**self.visible(place, place.own_environment()), MARKER: str(self.folder)}
             lines = "".join(f"{key}={value}\n" for key, value in exported.items())
             (self.folder / "environment").write_text(lines, encoding="utf-8")
             environment["DS_ENV_FILE"] = str(self.folder / "environment")

@@ -166,7 +166,7 @@ VALUES = st.recursive(
     ),
     max_leaves=10,
 )
-FIELDS = ("ranks", "nodes", "collective", "does", "kind", "link", "sentence", "remedy", "confidence")
+FIELDS = ("hang", "ranks", "nodes", "collective", "does", "kind", "link", "sentence", "remedy", "confidence")
 
 
 @given(st.dictionaries(st.sampled_from(FIELDS), VALUES) | VALUES)

@@ -25,6 +25,7 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.supervisor.
 )
 
 FOUND: dict[str, Any] = {
+    "hang": True,
     "ranks": [2],
     "nodes": ["gpu3"],
     "collective": {"operation": "all_reduce", "sequence": 9, "size": 64, "group": [0, 1, 2]},
@@ -146,17 +147,27 @@ def test_a_job_that_wakes_while_it_is_examined_is_not_said_to_hang(job: Job) -> 
 
 def test_a_script_that_prints_nothing_is_not_said_to_hang_while_every_rank_makes_collectives(job: Job) -> None:
     job.answers = [{**FOUND, "newest": {"0": 9, "1": 9}}, {**FOUND, "newest": {"0": 12, "1": 11}}]
-    job.go_on(620)
+    job.go_on(680)
     assert len(job.examined) == 2
-    assert job.examined[1] - job.examined[0] <= job.takes + 1
+    assert 60 <= job.examined[1] - job.examined[0] <= 60 + job.takes + 2
     assert (job.log, job.findings) == ([], [])
-    # Of the last three minutes it knows nothing yet.
-    assert job.go_on(500) is None and len(job.examined) == 2
+    # From then on it is silent anew.
+    assert job.go_on(590) is None and len(job.examined) == 2
+
+
+def test_a_job_that_moves_while_it_is_examined_does_not_hang(tmp_path: Path) -> None:
+    job = Job(tmp_path, on_hang="stop")
+    job.answers = [{**FOUND, "hang": False}] * 20
+    job.go_on(10, steps=True)
+    assert job.go_on(3000) is None
+    assert (job.log, job.findings) == ([], [])
+    # Each time it takes it for a step that was longer than those before.
+    assert len(job.examined) < 6
 
 
 def test_where_one_rank_makes_no_more_collectives_the_job_hangs(job: Job) -> None:
     job.answers = [{**FOUND, "newest": {"0": 9, "1": 9}}, {**FOUND, "newest": {"0": 12, "1": 9}}]
-    job.go_on(620)
+    job.go_on(680)
     assert len(job.log) == 1
 
 
