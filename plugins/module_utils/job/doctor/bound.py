@@ -13,6 +13,7 @@ says when to examine it. A pause that was legitimate after all is remembered, an
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Iterable
 from typing import NamedTuple
 
@@ -31,7 +32,13 @@ FACTOR = 3.0
 AGAIN = 1.5
 """The same for long pauses: from hang_after on, only this much more is waited."""
 FEWEST = 3
-"""Steps that must have been reported before anything is concluded from their pace."""
+"""Steps that must have been reported before anything is concluded from their pace; pauses, before from them."""
+PAUSE = 4.0
+"""Times a usual silence from which on one is a pause, such as a checkpoint that no line announces."""
+PART = 0.1
+"""The part of the time since the first step that the first pauses may take: they are the longer the rarer they are."""
+RECENT = 31
+"""Silences from which the usual one is computed."""
 SHARE = 0.75
 """The part of the time until something ends the job in which it is examined at the latest."""
 LONGEST = 4000
@@ -95,12 +102,19 @@ class Pace:
         """The longest silence of each phase."""
         self._known: set[str] = {STEP}
         """Phases of which the whole length was seen."""
+        self._recent: deque[float] = deque(maxlen=RECENT)
+        self._pauses = 0
+        self._first_step = now
 
     def note(self, kind: str, now: float) -> None:
         """Take an event in. Time does not run backwards: what seems earlier than the last event counts as now."""
         now = max(now, self.last)
-        self._longest[self._phase] = max(self._longest.get(self._phase, 0.0), now - self.last)
+        silence = now - self.last
+        self._longest[self._phase] = max(self._longest.get(self._phase, 0.0), silence)
         self.last = now
+        if self._phase != START:
+            self._pauses += silence > PAUSE * self._usual() > 0
+            self._recent.append(silence)
         if kind == LINE:
             return
         if self._phase != START:
@@ -108,6 +122,7 @@ class Pace:
         if kind in (CHECKPOINT, EVALUATION):
             self._phase = kind if self.steps else START
             return
+        self._first_step = self._first_step if self.steps else now
         if self.steps:
             self._longest_step = max(self._longest_step, now - self._last_step)
         self._phase, self._last_step, self.steps = STEP, now, self.steps + 1
@@ -149,10 +164,19 @@ class Pace:
             reason = f"this is the first {pause} that the log announces"
         return self.hang_after, f"deepspeed_launch_hang_after, as {reason}"
 
+    def _usual(self) -> float:
+        """The median of the recent silences; 0 as long as there are few."""
+        recent = sorted(self._recent)
+        return recent[len(recent) // 2] if len(recent) > FEWEST else 0.0
+
     def _learned(self) -> tuple[float, str]:
         longest = max(self._longest.get(self._phase, 0.0), self._longest.get(STEP, 0.0))
         silence = f"the longest silence {_PAUSES[self._phase]} so far ({in_words(longest)})"
         seconds, floor = FACTOR * longest, min(FLOOR, self.hang_after)
+        trained = self.last - self._first_step
+        first = min(PART * trained, self.hang_after) if self._pauses < FEWEST else 0.0
+        if first > max(seconds, floor):
+            return first, f"as it has trained for {in_words(trained)} and made {self._pauses} of {FEWEST} pauses so far"
         if seconds <= floor:
             return floor, f"as every pause may take as long, and {FACTOR:g} times {silence} is less"
         if seconds <= self.hang_after:

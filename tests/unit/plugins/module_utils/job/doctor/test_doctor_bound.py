@@ -89,6 +89,18 @@ def test_the_bound_follows_from_what_the_job_has_done(gaps: list[tuple[float, st
     assert (found.seconds, found.why) == (seconds, why)
 
 
+def test_a_job_that_has_trained_for_long_without_a_pause_may_make_its_first_one() -> None:
+    steps = [(30.0, "step"), *[(2.0, "step")] * 1800]
+    found = learned(history(*steps), HANG_AFTER)
+    assert found.seconds == 360
+    assert found.why == "as it has trained for 3600 s and made 0 of 3 pauses so far"
+    assert learned(history(*steps, *steps[1:]), HANG_AFTER).seconds == 600  # never more than hang_after
+    saves = [*[(2.0, "step")] * 50, (25.0, "step")]
+    two, three = (learned(history(*steps, *saves * times), HANG_AFTER) for times in (2, 3))
+    assert two.seconds > 360 and two.why.endswith("and made 2 of 3 pauses so far")
+    assert three.seconds == 75 and three.why == "3 times the longest silence after a step so far (25 s)"
+
+
 def test_a_thread_that_prints_whatever_happens_does_not_hide_that_no_step_is_made() -> None:
     events = history(*STEPS, *[(10.0, "line")] * 130)
     found, now = learned(events, HANG_AFTER), events[-1][0]
