@@ -97,5 +97,5 @@ def sentence(entry: Mapping[str, Any]) -> str:
     missing = [str(node) for node in entry.get("missing") or []]
     without = f" Nothing is known of {', '.join(missing[:8])}." if missing else ""
     found, remedy = (str(entry[key]).rstrip(".") for key in ("sentence", "remedy"))
-    bound = f"{entry['bound']:g} s are the bound: {entry['why']}"
+    bound = f"bound: {entry['bound']:g} s"
     return f"no progress for {entry['silent']:.0f} s ({bound}). {found}.{without} Remedy: {remedy}."

@@ -63,7 +63,7 @@ def shown(**change: Any) -> list[str]:
 
 BOUND = "digits is examined if it makes no progress for 60 s: as every pause may take as long"
 SENTENCE = (
-    "digits, at 2026-11-28T10:00:00Z: no progress for 61 s (60 s are the bound: as every pause may take as long). "
+    "digits, at 2026-11-28T10:00:00Z: no progress for 61 s (bound: 60 s). "
     "Rank 2 on gpu3 did not come to all_reduce 9: it sleeps in download, data.py:33. Remedy: see data.py:33. "
     "Evidence: gpu1:/srv/jobs/digits/hangs/0001"
 )
