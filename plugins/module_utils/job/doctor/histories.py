@@ -34,6 +34,8 @@ class Wait:
     """Those in it."""
     missing: list[int] = field(default_factory=list)
     """Those that are not in it: behind, or in another one with the same number."""
+    name: str = ""
+    """The group's, as torch has it."""
     parted: dict[int, str] = field(default_factory=dict)
     """What those entered instead that have entered another one."""
     began: float = 0.0
@@ -98,6 +100,7 @@ def _first_wait(places: Mapping[int, Position], group: Any, histories: Mapping[i
         sizes=example.get("sizes", []),
         ranks=waiting,
         missing=[rank for rank in members if rank not in within],
+        name=group[0],
         parted={rank: name for rank, name in entered.items() if name != first},
         began=began,
     )
@@ -178,15 +181,19 @@ def components(graph: Mapping[int, set[int]]) -> list[set[int]]:
     return found
 
 
-def surprises(entries: Iterable[Mapping[str, Any]]) -> int:
-    """Return how many of a rank's last collectives are others than those that followed the same ones before."""
+def surprises(entries: Iterable[Mapping[str, Any]]) -> list[set[tuple[str, str]]]:
+    """Return what was to be expected instead of those last collectives of a rank that never followed the same ones.
+
+    A loop enters the same collectives again and again: each by group and operation.
+    """
     made = [(str(entry.get("group")), operation(str(entry.get("operation")))) for entry in entries]
-    count = 0
+    found = []
     for place in range(max(2, len(made) - TAIL), len(made)):
         for length in range(min(CONTEXT, place - 1), 0, -1):
             context = made[place - length : place]
             followed = {made[at + length] for at in range(place - length) if made[at : at + length] == context}
             if followed:
-                count += made[place] not in followed
+                if made[place] not in followed:
+                    found.append(followed)
                 break
-    return count
+    return found

@@ -98,7 +98,7 @@ class Judgement:
             return None
         for name in AGREED:
             values = {rank: place.values[name] for rank, place in self.places.items() if name in place.values}
-            odd = minority(values)
+            odd = minority(values, usual=values.get(0))
             if odd:
                 said = ", ".join(sorted({str(values[rank]) for rank in odd}))
                 others = next(str(value) for rank, value in values.items() if rank not in odd)
@@ -110,7 +110,27 @@ class Judgement:
                     self.places[odd[0]].place,
                 )
                 return finding(odd, self.places, self._waited(set(odd)), cause)
-        return None
+        return self._unconnected()
+
+    def _unconnected(self) -> dict[str, Any] | None:
+        """Ranks that have no connection to the store of rank 0, where others have one."""
+        sockets = {rank: place.seen.get("sockets", []) for rank, place in self.places.items()}
+        ports = {
+            one["local"][1] for one in sockets.get(0, []) if one.get("state") == "LISTEN" and len(one["local"]) == 2
+        }
+        reached = {
+            rank
+            for rank, own in sockets.items()
+            for one in own
+            if one.get("state") == "ESTABLISHED" and len(one.get("remote", ())) == 2 and one["remote"][1] in ports
+        }
+        odd = sorted(rank for rank in self.places if rank != 0 and rank not in reached)
+        if not odd or not reached - {0}:
+            return None
+        how = "has no connection to the store of rank 0"
+        remedy = "Check that its node reaches MASTER_ADDR on MASTER_PORT; verify.yml tests every pair."
+        cause = Cause("startup", how, remedy, LIKELY, self.places[odd[0]].place)
+        return finding(odd, self.places, self._waited(set(odd)), cause)
 
     def _ends(self) -> dict[str, Any] | None:
         """Follow who waits for whom to the ranks that wait for none, or to a circle."""
@@ -135,7 +155,7 @@ class Judgement:
         odd = self._odd_groups(circle)
         if odd:
             return self._parted(odd, CERTAIN if len(self.places) > 2 else LIKELY)
-        surprised = {rank: histories.surprises(self.places[rank].entries) for rank in circle}
+        surprised = {rank: len(histories.surprises(self.places[rank].entries)) for rank in circle}
         most = max(surprised.values())
         chosen = sorted(rank for rank, count in surprised.items() if count == most)
         if most and len(chosen) * 2 <= len(circle):
@@ -213,12 +233,16 @@ class Judgement:
 
     def _waited(self, ranks: set[int]) -> Wait | None:
         """Return what others wait in for these ranks."""
-        for rank, place in self.places.items():
-            if rank not in ranks and place.what == PEER and place.peer in ranks:
-                return Wait(place.operation, None, (), ranks=[rank], missing=sorted(ranks))
-        for one in self.waits:
-            if not ranks or ranks & set(one.missing):
-                return one
+        peers = [place for place in self.places.values() if place.what == PEER and place.peer in ranks]
+        # A recv cannot end without its peer; a send sometimes can.
+        for place in sorted(peers, key=lambda place: (place.rank in ranks, place.operation != "recv")):
+            return Wait(place.operation, None, (), ranks=[place.rank], missing=sorted(ranks - {place.rank}))
+        able = [one for one in self.waits if not ranks or ranks & set(one.missing)]
+        expected = {
+            one for rank in ranks for some in histories.surprises(self.places[rank].entries)[:1] for one in some
+        }
+        for one in sorted(able, key=lambda one: (one.name, one.operation) not in expected):
+            return one
         joining = [rank for rank, place in self.places.items() if place.what == JOINING and rank not in ranks]
         if joining:
             return Wait(self.places[joining[0]].operation, None, (), ranks=joining, missing=sorted(ranks))

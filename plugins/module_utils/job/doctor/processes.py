@@ -147,8 +147,9 @@ class Proc:
     def target(self, pid: int, number: int, preferred: int | None = None) -> int | None:
         """Return the thread to which a signal is sent; None where the process does not catch it.
 
-        The one that runs, as only its stack changes meanwhile; else the main thread, unless that is in an
-        uninterruptible wait, where it would handle no signal.
+        Best that of rank_side.py, which only waits: a signal interrupts a sleep in C. Where it waits, the stacks of
+        the others do not change meanwhile, as one in C has the interpreter's lock. Before it is started: the thread
+        that runs, else the main thread, unless that is in an uninterruptible wait, where it would handle no signal.
         """
         if not has_signal(self.signals(pid, pid).get("SigCgt", 0), number):
             return None
@@ -157,13 +158,11 @@ class Proc:
             stat = stat_of(self.text(pid, "task", tid, "stat"))
             if stat and not has_signal(self.signals(pid, tid).get("SigBlk", 0), number):
                 states[tid] = stat["state"]
-        running = next((tid for tid, state in states.items() if state == "R"), None)
-        if running is not None:
-            return running
-        if states.get(pid) not in (None, "D"):
-            return pid
         if states.get(preferred or -1) == "S":
             return preferred
+        running = next((tid for tid, state in states.items() if state == "R"), None)
+        if running is not None or states.get(pid) not in (None, "D"):
+            return running or pid
         return next((tid for tid, state in states.items() if state == "S"), None)
 
     # --- children, sockets ---------------------------------------------------------------------------------------
