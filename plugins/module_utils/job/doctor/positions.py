@@ -129,8 +129,11 @@ def _read_stack(found: Position) -> None:
     """Take from the stack what the innermost function of torch.distributed is, unless own code is further in."""
     for frame in found.frames:
         name = str(frame.get("function", ""))
-        for key, value in frame.get("values", {}).items():
+        values = frame.get("values", {})
+        for key, value in values.items():
             found.values.setdefault(key, value)
+        if isinstance(values.get("group_name"), str) and isinstance(values.get("ranks"), list):
+            found.groups.setdefault(values["group_name"], tuple(values["ranks"]))  # it is being created
         if of_user(frame):
             return
         if not of_c10d(frame) or found.what == STOPPED:

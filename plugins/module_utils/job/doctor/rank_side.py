@@ -177,6 +177,9 @@ def shown(frame: Any) -> dict[str, Any]:
             value = frame.f_locals.get(name)
             if isinstance(value, (int, str)) and not isinstance(value, bool):
                 values[name] = value if isinstance(value, int) else value[:200]
+        ranks = frame.f_locals.get("ranks")
+        if isinstance(ranks, (list, tuple)) and all(isinstance(rank, int) for rank in ranks):
+            values["ranks"] = list(ranks)[:4096]
         group = frame.f_locals.get("group")
         named = getattr(group, "group_name", None)
         if isinstance(named, str):

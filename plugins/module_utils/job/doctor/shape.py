@@ -83,7 +83,9 @@ def fields(**known: Shape) -> Shape:
     return shaped
 
 
-FRAME = fields(function=text(120), file=text(300), line=whole, values=table(either(whole, text()), 24))
+FRAME = fields(
+    function=text(120), file=text(300), line=whole, values=table(either(whole, text(), listed(whole, MOST_RANKS)), 24)
+)
 THREAD = fields(main=flag, daemon=flag, native=whole, name=text(60), idle=flag, frames=listed(FRAME, 64))
 SIZES = listed(listed(whole, 16), 8)
 ENTRY = fields(
