@@ -58,7 +58,8 @@ def choose_proxy(environments: Mapping[str, Mapping[str, str]]) -> Proxy:
         if not url:
             continue
         url = url if "://" in url else f"http://{url}"
-        if not KINDS["proxy_url"].accepts(url) or _is_local(url):
+        # Ansible would take braces as a template: a server must not have the controller run anything.
+        if not KINDS["proxy_url"].accepts(url) or _is_local(url) or re.search("[{}]", url):
             left_out.append(f"The proxy in the environment of {source} is not one that the servers can use.")
         else:
             found[source] = Proxy(url.rstrip("/"), exceptions, source)

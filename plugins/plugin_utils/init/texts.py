@@ -159,7 +159,8 @@ def job_yml(example: str) -> str:
 def vault(secrets: dict[str, str]) -> str:
     """Return what is to be encrypted."""
     known = {"vault_become_password", "vault_cluster_proxy"} & set(secrets)
-    lines = [f"{name}: {scalar(secrets[name])}" for name in sorted(known)]
+    # A password may hold what Ansible would take as a template.
+    lines = [f"{name}: {'!unsafe ' * ('{' in secrets[name])}{scalar(secrets[name])}" for name in sorted(known)]
     return "\n".join(["---", "# Secrets of this cluster.", *lines, "# vault_huggingface_token: hf_…", ""])
 
 

@@ -48,7 +48,9 @@ def test_the_first_proxy_counts(environments: Mapping[str, Mapping[str, str]], p
     assert choose_proxy(environments) == expected
 
 
-@pytest.mark.parametrize("url", ["http://127.0.0.1:3128", "http://localhost:8080", "socks5://proxy:1080"])
+@pytest.mark.parametrize(
+    "url", ["http://127.0.0.1:3128", "http://localhost:8080", "socks5://proxy:1080", "http://{{lookup('pipe','id')}}:1"]
+)
 def test_a_proxy_that_servers_cannot_use_is_named(url: str) -> None:
     found = choose_proxy({"the controller": {"https_proxy": url}})
     assert found.url == "" and "the environment of the controller" in found.note

@@ -137,6 +137,12 @@ def test_secrets_are_in_the_vault_alone(more: dict[str, Any], names: dict[str, s
     assert "--ask-vault-pass" in problem.remedy and "geheim" not in problem.line()
 
 
+def test_a_password_is_no_template() -> None:
+    lines = vault({"vault_become_password": "{{ 7 * 7 }}", "vault_cluster_proxy": "http://u:p@proxy:1"}).splitlines()
+    assert 'vault_become_password: !unsafe "{{ 7 * 7 }}"' in lines
+    assert 'vault_cluster_proxy: "http://u:p@proxy:1"' in lines
+
+
 def test_an_empty_vault_is_yaml() -> None:
     assert yaml.safe_load(vault({})) is None
 
