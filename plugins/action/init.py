@@ -214,8 +214,8 @@ class ActionModule(NodeAction):
         if not self._task.check_mode:
             write_folder(folder, outcome.write)
         relative = os.path.relpath(folder)
-        message = made.message(str(folder) if relative.startswith("..") else relative)
-        return {"changed": bool(outcome.write), "diff": outcome.diffs, "msg": message, "files": sorted(outcome.write)}
+        message = made.message(str(folder) if relative.startswith("..") else relative, diff=bool(self._task.diff))
+        return {"changed": bool(outcome.write), "msg": message, "files": sorted(outcome.write)}
 
 
 def _folder(given: str) -> Path:

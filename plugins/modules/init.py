@@ -61,7 +61,10 @@ options:
     default: {}
 attributes:
   check_mode: {support: full, description: Nothing is written.}
-  diff_mode: {support: full, description: Shows how files that stay as they are differ from what would be written.}
+  diff_mode:
+    support: partial
+    description: Shows how files that stay as they are differ from what would be written.
+    details: The lines are part of the message, as Ansible shows no diff of a task that changes nothing.
   idempotent: {support: full, description: A second run writes nothing.}
 author: The swarmspeed.cluster founders (@swarmspeed)
 """

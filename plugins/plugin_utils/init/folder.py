@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -23,11 +24,11 @@ DECIDED = ("cluster_network_mode", "cluster_underlay_subnet", "cluster_address",
 
 @dataclass
 class Outcome:
-    """``write`` has the new text of each file that changes, ``diffs`` what init would write into the others."""
+    """``write`` has the new text of each file that changes, ``diffs`` the lines by which the others differ."""
 
     write: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
-    diffs: list[dict[str, str]] = field(default_factory=list)
+    diffs: list[str] = field(default_factory=list)
 
 
 def merged(wanted: Mapping[str, str], there: Mapping[str, str]) -> Outcome:
@@ -39,8 +40,8 @@ def merged(wanted: Mapping[str, str], there: Mapping[str, str]) -> Outcome:
             outcome.write[path] = text
         elif path != VAULT and there[path] != text:
             edited.append(path)
-            headers = {"before_header": f"{path} as it is", "after_header": f"{path} as init would write it"}
-            outcome.diffs.append({**headers, "before": there[path], "after": text})
+            lines = there[path].splitlines(), text.splitlines(), path, f"{path}, as init would write it"
+            outcome.diffs += difflib.unified_diff(*lines, n=1, lineterm="")
     if edited:
         outcome.notes.append(
             f"Left as they are, although init would write them differently (--diff shows how): {', '.join(edited)}."

@@ -52,12 +52,12 @@ class Made:
     new: Sequence[str]
     reported: Sequence[str]
 
-    def message(self, folder: str) -> str:
+    def message(self, folder: str, *, diff: bool = False) -> str:
         """Return the text for the end of the run."""
         files = f"{folder}: {', '.join(sorted(self.outcome.write)) or 'nothing to write'}."
         place = "" if folder == "." else f"cd {folder} && "
         step = f"Next: {place}ansible-playbook swarmspeed.cluster.plan"
-        return "\n".join([files, *self.reported, *self.outcome.notes, step])
+        return "\n".join([files, *self.reported, *self.outcome.notes, *(self.outcome.diffs if diff else []), step])
 
 
 def written(given: Given) -> tuple[Made, list[Problem]]:
