@@ -65,7 +65,7 @@ class Screen:
         self._headed = True
         self._silent: list[str] = []  # roles of the play that nothing was heard of yet
         self._role, self._role_begun, self._changes = "", 0.0, 0
-        self._broken = False  # whether something of this role failed
+        self._ran = self._broken = False  # whether something of this role ran, and failed
         self._failed: dict[str, None] = {}  # the hosts that a task failed on which each runs for itself
         self._changed: Counter[str] = Counter()  # how many tasks, by host
         self._ignored = 0
@@ -130,9 +130,7 @@ class Screen:
 
     def _end_role(self, now: float) -> list[Line]:
         role, self._role = self._role, ""
-        if not role:
-            return []
-        if self._broken:  # its errors have been shown
+        if not role or not self._ran or self._broken:  # its errors have been shown
             return []
         took = self._took(now - self._role_begun)
         changes = f": {_count(self._changes, 'change')}" if self._changes else ""
@@ -154,10 +152,7 @@ class Screen:
         lines = []
         if task.role != self._role:
             lines = self._end_role(now)
-            self._role, self._role_begun, self._changes, self._broken = task.role, now, 0, False
-            if task.role in self._silent:
-                lines += self._nothing_to_do(self._silent.index(task.role))
-                self._silent.remove(task.role)
+            self._role, self._role_begun, self._changes, self._broken, self._ran = task.role, now, 0, False, False
         self._forget_task(task, now)
         return lines
 
@@ -174,7 +169,7 @@ class Screen:
         task = self._task
         if task is None:
             return []
-        lines = self._reported() + self._differences()
+        lines = self._first_result() + self._reported() + self._differences()
         changed = self._outcomes.get(Outcome.CHANGED, [])
         self._changes += len(changed)
         self._changed.update(changed)
@@ -190,6 +185,17 @@ class Screen:
         lines += self._failures()
         self._forget_task(None, now)
         return [*self._head(), *lines] if lines else []
+
+    def _first_result(self) -> list[Line]:
+        """Once something of the role was not skipped: one line for the roles before that had nothing to do."""
+        if self._ran or not self._role or not set(self._outcomes) - {Outcome.SKIPPED}:
+            return []
+        self._ran = True
+        if self._role not in self._silent:
+            return []
+        lines = self._nothing_to_do(self._silent.index(self._role))
+        self._silent.remove(self._role)
+        return lines
 
     def _reported(self) -> list[Line]:
         lines = []
@@ -235,7 +241,7 @@ class Screen:
     def _tick(self, now: float) -> list[Line]:
         lines = []
         if self._errors and now - self._errors_since >= HELD:
-            lines = self._failures()
+            lines = self._first_result() + self._failures()
         if not self.live and self._waiting and self._task and not self._task.prompts and now >= self._next_wait:
             self._next_wait += 2 * (self._next_wait - self._task_begun)
             lines += [Line(self._waited_for(now), "wait")]

@@ -76,6 +76,22 @@ CASES: dict[str, tuple[list[Event], list[str]]] = {
             "✓ Done in 1 s: 4 changes (2 on gpu3; 1 on gpu1, gpu2).",
         ],
     ),
+    "roles of which everything is skipped": (
+        [
+            *(PLAY, Task("Gather", "preflight"), *ok(*HOSTS)),
+            *(Task("Install", "docker"), *[Result(host, Outcome.SKIPPED) for host in HOSTS]),
+            *(Task("Join", "swarm"), *[Result(host, Outcome.SKIPPED) for host in HOSTS], Task("Look", "swarm")),
+            *(*ok("gpu1"), End(HOSTS)),
+        ],
+        [
+            "Deploy: gpu1, gpu2, gpu3",
+            "✓ preflight",
+            "✓ host, docker: nothing to do",
+            "✓ swarm",
+            "✓ workspace: nothing to do",
+            "✓ Done in 1 s: nothing changed.",
+        ],
+    ),
     "an error of all hosts, once": (
         [Play("", HOSTS), Task("Install", "docker"), *failed("{host}: no such package", *HOSTS)],
         ["✗ docker: Install", "  gpu1, gpu2, gpu3: no such package"],
