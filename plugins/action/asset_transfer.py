@@ -71,7 +71,8 @@ class ActionModule(TransferAction):
             return requested
         sizes = {sha256: size for one in manifests.values() for dummy, size, sha256 in one.files}
         needed = [(sha256, sizes[sha256], came) for sha256, came in requested["needed"].items() if sha256 in sizes]
-        total, sent, shown = sum(size - came for dummy, size, came in needed), 0, time.monotonic()
+        total, sent, begun = sum(size - came for dummy, size, came in needed), 0, time.monotonic()
+        shown = begun
         for piece in pieces(needed):
             remote = self._connection._shell.join_path(self._connection._shell.tmpdir, "piece.tar")
             try:
@@ -87,7 +88,8 @@ class ActionModule(TransferAction):
             sent += sum(count for dummy, offset, count in piece)
             if time.monotonic() - shown >= EVERY:
                 shown = time.monotonic()
-                say(f"{self._node()}: {size_text(sent)} of {size_text(total)} sent")
+                rate = size_text(round(sent / (shown - begun)))
+                say(f"{self._node()}: {size_text(sent)} of {size_text(total)} sent, {rate}/s")
         return {"changed": False, "bytes": sent}
 
 

@@ -22,7 +22,7 @@ from ansible.utils.display import Display
 from ..module_utils.common.reported import visible
 from ..plugin_utils.connection.messages import lost
 from ..plugin_utils.console.events import Diff, End, Event, Message, Outcome, Play, Result, Retry, Started, Task, Tick
-from ..plugin_utils.console.files_io import inventory_problems
+from ..plugin_utils.console.files_io import SYNTAX_ERROR, inventory_problems
 from ..plugin_utils.console.results import as_text, diff_for_people, failure
 from ..plugin_utils.console.screen import ASCII, SIGNS, Line, Screen
 
@@ -51,8 +51,6 @@ author:
 LINEAR = ("linear", "ansible.builtin.linear", "ansible.legacy.linear")
 COLOURS = {"ok": "COLOR_OK", "changed": "COLOR_CHANGED", "failed": "COLOR_ERROR", "note": "COLOR_WARN"}
 OURS = "swarmspeed.cluster."
-SYNTAX_ERROR = 4
-"""The exit status of ansible-playbook for a file that it cannot parse."""
 
 
 display = Display()
@@ -103,7 +101,7 @@ class CallbackModule(Default):  # type: ignore[misc]  # ansible-core has no type
     def v2_playbook_on_start(self, playbook: Any) -> None:
         problems = inventory_problems(context.CLIARGS.get("inventory") or ())
         for problem in problems:
-            self._real.display(problem, color=C.COLOR_ERROR)
+            self._real.error(problem, wrap_text=False)
         if problems:
             raise SystemExit(SYNTAX_ERROR)
         self._default("v2_playbook_on_start", playbook)

@@ -13,6 +13,8 @@ from .syntax import syntax_problem
 
 VARIABLES = ("group_vars", "host_vars")
 YAML = (".yml", ".yaml")
+SYNTAX_ERROR = 4
+"""The exit status of ansible-playbook for a file that it cannot parse."""
 LARGEST = 1 << 20
 """Bytes. A larger file was generated, and is not read."""
 

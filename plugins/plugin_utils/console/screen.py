@@ -16,7 +16,7 @@ from ..core.problems import listing
 from ..job.console import duration
 from .events import Diff, End, Event, Message, Outcome, Play, Result, Retry, Started, Task, Tick
 
-FIRST_WAIT = 30.0
+FIRST_WAIT = 15.0
 """Seconds after which a line says what is being waited for; the next follow after twice as long each."""
 HELD = 2.0
 """Seconds that an error waits for other hosts with the same."""
@@ -56,10 +56,10 @@ def grouped(texts: Mapping[str, str]) -> list[tuple[list[str], str]]:
 
 
 class Screen:
-    """The lines of one run. ``width``: columns to wrap to, 0 for no end. ``live``: a terminal shows ``status``, too."""
+    """The lines of one run. ``width``: columns to wrap to, 0 for no end."""
 
-    def __init__(self, width: int = 0, signs: Mapping[str, str] | None = None, live: bool = False) -> None:
-        self.width, self.live, self._signs = width, live, signs or SIGNS
+    def __init__(self, width: int = 0, signs: Mapping[str, str] | None = None) -> None:
+        self.width, self._signs = width, signs or SIGNS
         self._begun: float | None = None
         self._play = Play("")
         self._headed = True
@@ -94,13 +94,6 @@ class Screen:
         elif isinstance(event, Result):
             self._result(event, now)
         return []
-
-    def status(self, now: float) -> str:
-        """Return one line on what is being waited for, for a terminal that draws it again and again; or nothing."""
-        if self._task is None or self._task.prompts or not self._waiting:
-            return ""
-        text = self._waited_for(now)
-        return text if len(text) < self.width else text[: max(0, self.width - 2)] + "…"
 
     # Plays and roles
 
@@ -242,7 +235,7 @@ class Screen:
         lines = []
         if self._errors and now - self._errors_since >= HELD:
             lines = self._first_result() + self._failures()
-        if not self.live and self._waiting and self._task and not self._task.prompts and now >= self._next_wait:
+        if self._waiting and self._task and not self._task.prompts and now >= self._next_wait:
             self._next_wait += 2 * (self._next_wait - self._task_begun)
             lines += [Line(self._waited_for(now), "wait")]
         return [*self._head(), *lines] if lines else []

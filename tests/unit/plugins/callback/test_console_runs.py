@@ -201,13 +201,23 @@ def test_batches_follow_one_another_and_another_strategy_is_the_default_callback
     assert lines[-1].startswith("✓ Done in ")
 
 
-@pytest.mark.parametrize("name", ["hosts.yml", "group_vars/all.yml"])
-def test_a_syntax_error_of_the_inventory_is_one_sentence(tmp_path: Path, name: str) -> None:
+ENABLED = {"ANSIBLE_INVENTORY_ENABLED": "swarmspeed.cluster.syntax,host_list,script,auto,yaml,ini,toml"}
+
+
+@pytest.mark.parametrize(("name", "more"), [("hosts.yml", ENABLED), ("group_vars/all.yml", {})])
+def test_a_syntax_error_of_the_inventory_is_one_sentence(tmp_path: Path, name: str, more: dict[str, str]) -> None:
+    """In the file of the hosts by the inventory plugin, as Ansible reads it before there is a callback."""
     (tmp_path / "group_vars").mkdir()
     (tmp_path / name).write_text("all:\n\tvars: {}\n", encoding="utf-8")
-    done = play(tmp_path, PLAYBOOK)
-    assert done.returncode == 4
-    assert done.stdout == f"{name}, line 2: is indented with a tab, which YAML does not allow. Remedy: write spaces.\n"
+    done = play(tmp_path, PLAYBOOK, **more)
+    assert (done.returncode, done.stdout) == (4, "")
+    sentence = f"{name}, line 2: is indented with a tab, which YAML does not allow. Remedy: write spaces."
+    assert done.stderr == f"[ERROR]: {sentence}\n"
+
+
+def test_the_inventory_plugin_leaves_good_files_to_the_others(tmp_path: Path) -> None:
+    done = play(tmp_path, PLAYBOOK, ANSIBLE_INVENTORY_ANY_UNPARSED_IS_FAILED="1", **ENABLED)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_json_is_json_and_nothing_else(tmp_path: Path) -> None:

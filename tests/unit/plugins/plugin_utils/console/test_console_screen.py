@@ -225,33 +225,23 @@ def test_what_is_being_waited_for_is_shown_after_twice_as_long_each_time() -> No
     lines(Play("", HOSTS), Task("Install", "docker"), *map(Started, HOSTS), *ok("gpu1"), screen=screen)
     shown = [(second, line.text) for second in range(1, 400) for line in screen.feed(Tick(), float(second))]
     assert shown == [
-        (30, "… docker: Install: waiting for gpu2, gpu3, 30 s"),
-        (90, "… docker: Install: waiting for gpu2, gpu3, 1 min 30 s"),
-        (270, "… docker: Install: waiting for gpu2, gpu3, 4 min 30 s"),
+        (15, "… docker: Install: waiting for gpu2, gpu3, 15 s"),
+        (45, "… docker: Install: waiting for gpu2, gpu3, 45 s"),
+        (135, "… docker: Install: waiting for gpu2, gpu3, 2 min 15 s"),
     ]
 
 
 def test_tries_and_many_hosts_are_counted() -> None:
-    screen = Screen(live=True)
+    screen = Screen()
     lines(Play("", MANY), Task("Wait"), *map(Started, MANY), *ok(*MANY[:60]), Retry("gpu64", 3, 10), screen=screen)
-    screen.width = 80
-    assert screen.status(12.0) == "… Wait: waiting for 4 of 64 hosts, 12 s, try 4 of 10"
-    assert screen.feed(Tick(), 100.0) == []  # the terminal shows the status
-
-
-@pytest.mark.parametrize("width", [20, 80, 200])
-def test_the_status_fits_its_line(width: int) -> None:
-    screen = Screen(width, live=True)
-    lines(Play("", HOSTS), Task("Install " * 30), Started("gpu1"), screen=screen)
-    assert 0 < len(screen.status(5.0)) < width
+    assert [line.text for line in screen.feed(Tick(), 15.0)] == ["… Wait: waiting for 4 of 64 hosts, 15 s, try 4 of 10"]
 
 
 @pytest.mark.parametrize("task", [Task("Confirm", prompts=True), None])
-def test_no_status_where_a_task_asks_or_none_runs(task: Task | None) -> None:
-    screen = Screen(80, live=True)
+def test_nothing_is_waited_for_where_a_task_asks_or_none_runs(task: Task | None) -> None:
+    screen = Screen()
     events: list[Event] = [task, Started("gpu1")] if task else []
     lines(Play("", HOSTS), *events, screen=screen)
-    assert screen.status(50.0) == ""
     assert screen.feed(Tick(), 500.0) == []
 
 
