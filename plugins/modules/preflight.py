@@ -89,8 +89,8 @@ EXAMPLES = r"""
 """
 
 RETURN = r"""
-msg: {returned: always, type: str, sample: 'Preflight: 34 checks passed.', description: "All problems in numbered lines
-    C(subject: what is wrong. Remedy: what to do. (check: its name\))."}
+msg: {returned: always, type: str, sample: 'Preflight: 34 checks passed.', description: "All problems, in numbered lines
+    C(subject: what is wrong. Remedy: what to do), each with the name of its check."}
 problems:
   returned: always
   type: list

@@ -25,8 +25,10 @@ WORTH_TELLING = 5.0
 SIGNS = {"ok": "✓", "failed": "✗", "note": "!", "wait": "…", "changed": "~"}
 ASCII = {"ok": "ok", "failed": "FAILED", "note": "!", "wait": "...", "changed": "~"}
 """For a terminal or a log that is not UTF-8."""
+HOSTS = "\0"
+"""Where the hosts of an error are put in its first line."""
 T = TypeVar("T")
-FAILURES = (Outcome.FAILED, Outcome.UNREACHABLE)
+FAILURES = (Outcome.FAILED, Outcome.RESCUED, Outcome.UNREACHABLE)
 
 
 @dataclass(frozen=True)
@@ -68,6 +70,7 @@ class Screen:
         self._ran = self._broken = False  # whether something of this role ran, and failed
         self._failed: dict[str, None] = {}  # the hosts that a task failed on which each runs for itself
         self._changed: Counter[str] = Counter()  # how many tasks, by host
+        self._errors_shown: set[str] = set()
         self._ignored = 0
         self._forget_task(None, 0.0)
 
@@ -170,11 +173,6 @@ class Screen:
         if changed:
             took = self._took(now - self._task_begun)
             lines += self._wrapped("changed", f"{task.name}: {self._names(changed)}{took}", "changed", "  ")
-        rescued = self._outcomes.get(Outcome.RESCUED, [])
-        if rescued:
-            lines += self._wrapped(
-                "note", f"{task.name}: failed on {self._names(rescued)}; its rescue follows", "note", "  "
-            )
         lines += self._failures()
         self._forget_task(None, now)
         return [*self._head(), *lines] if lines else []
@@ -214,20 +212,31 @@ class Screen:
             return []
         lines = []
         name = f"{self._task.role}: {self._task.name}" if self._task.role else self._task.name
-        self._broken = True
-        if not self._task.once:
-            self._failed.update(dict.fromkeys(errors))
-        failed = grouped({host: text for host, (outcome, text) in errors.items() if outcome is Outcome.FAILED})
-        causes = [group for group in failed if not _follows(group, failed)]
-        for hosts, text in causes:
-            where = "" if self._task.once or text.startswith(f"{listing(hosts)}:") else f" ({self._names(hosts)})"
-            lines += self._wrapped("failed", f"{name}{where}", "failed")
-            lines += [Line(f"  {part}", "failed") for part in text.strip("\n").split("\n")]
-        stopped = [host for hosts, text in failed if (hosts, text) not in causes for host in hosts]
-        if stopped:
-            lines += self._wrapped("", f"For this, nothing is done on {self._names(stopped)}.", "failed", "  ")
+        for outcome, sign, note in ((Outcome.RESCUED, "note", "; its rescue follows"), (Outcome.FAILED, "failed", "")):
+            texts = {host: text for host, (had, text) in errors.items() if had is outcome}
+            lines += self._one_kind(f"{name}{HOSTS}{note}", sign, grouped(texts))
+        if any(outcome is not Outcome.RESCUED for outcome, dummy in errors.values()):
+            self._broken = True
+            self._failed.update({} if self._task.once else dict.fromkeys(errors))
         dead = {host: text for host, (outcome, text) in errors.items() if outcome is Outcome.UNREACHABLE}
         return lines + [Line(f"{self._signs['failed']} {text}", "failed") for dummy, text in grouped(dead)]
+
+    def _one_kind(self, head: str, sign: str, groups: list[tuple[list[str], str]]) -> list[Line]:
+        lines = []
+        causes = [group for group in groups if not _follows(group, groups)]
+        for hosts, text in causes:
+            where = f" ({self._names(hosts)})"
+            if text.startswith(f"{listing(hosts)}:") or (self._task and self._task.once):
+                where = ""
+            lines += self._wrapped(sign, head.replace(HOSTS, where), sign)
+            # What a rescue repeats.
+            shown = "(as above)" if text in self._errors_shown else text.strip("\n")
+            lines += [Line(f"  {part}", sign) for part in shown.split("\n")]
+            self._errors_shown.add(text)
+        stopped = [host for hosts, text in groups if (hosts, text) not in causes for host in hosts]
+        if stopped:
+            lines += self._wrapped("", f"For this, nothing is done on {self._names(stopped)}.", sign, "  ")
+        return lines
 
     # Time
 

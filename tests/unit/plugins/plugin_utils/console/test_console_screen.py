@@ -30,6 +30,10 @@ def ok(*hosts: str) -> list[Event]:
     return [Result(host, Outcome.OK) for host in hosts]
 
 
+def skipped(*hosts: str) -> list[Event]:
+    return [Result(host, Outcome.SKIPPED) for host in hosts]
+
+
 def changed(*hosts: str) -> list[Event]:
     return [Result(host, Outcome.CHANGED) for host in hosts]
 
@@ -79,9 +83,13 @@ CASES: dict[str, tuple[list[Event], list[str]]] = {
     "roles of which everything is skipped": (
         [
             *(PLAY, Task("Gather", "preflight"), *ok(*HOSTS)),
-            *(Task("Install", "docker"), *[Result(host, Outcome.SKIPPED) for host in HOSTS]),
-            *(Task("Join", "swarm"), *[Result(host, Outcome.SKIPPED) for host in HOSTS], Task("Look", "swarm")),
-            *(*ok("gpu1"), End(HOSTS)),
+            Task("Install", "docker"),
+            *skipped(*HOSTS),
+            Task("Join", "swarm"),
+            *skipped(*HOSTS),
+            Task("Look", "swarm"),
+            *ok("gpu1"),
+            End(HOSTS),
         ],
         [
             "Deploy: gpu1, gpu2, gpu3",
@@ -156,7 +164,20 @@ CASES: dict[str, tuple[list[Event], list[str]]] = {
             *failed("nothing", "gpu1", outcome=Outcome.IGNORED),
             End(HOSTS),
         ],
-        ["  ! Install: failed on gpu1; its rescue follows", "✓ Done in 1 s: nothing changed. 1 failure ignored."],
+        ["! Install (gpu1); its rescue follows", "  disk full", "✓ Done in 1 s: nothing changed. 1 failure ignored."],
+    ),
+    "a rescue that fails again with the same words": (
+        [
+            *(Play("", HOSTS), Task("Install"), *failed("disk full", "gpu1", outcome=Outcome.RESCUED)),
+            *(Task("Report"), *failed("disk full", "gpu1"), End(HOSTS, {"gpu1": 1})),
+        ],
+        [
+            "! Install (gpu1); its rescue follows",
+            "  disk full",
+            "✗ Report (gpu1)",
+            "  (as above)",
+            "✗ Failed after 1 s: gpu1.",
+        ],
     ),
     "messages": (
         [
