@@ -5,27 +5,6 @@
 
 from __future__ import annotations
 
-import shutil
-import sys
-import textwrap
-import threading
-import time
-from collections.abc import Iterator
-from typing import Any
-
-from ansible import constants as C
-from ansible import context
-from ansible.playbook.block import Block
-from ansible.plugins.callback.default import CallbackModule as Default
-from ansible.utils.display import Display
-
-from ..module_utils.common.reported import visible
-from ..plugin_utils.connection.messages import lost
-from ..plugin_utils.console.events import Diff, End, Event, Message, Outcome, Play, Result, Retry, Started, Task, Tick
-from ..plugin_utils.console.files_io import SYNTAX_ERROR, inventory_problems
-from ..plugin_utils.console.results import as_text, diff_for_people, failure
-from ..plugin_utils.console.screen import ASCII, SIGNS, Line, Screen
-
 DOCUMENTATION = """
 name: console
 type: stdout
@@ -47,6 +26,27 @@ requirements:
 author:
   - The swarmspeed.cluster founders (@swarmspeed)
 """
+
+import shutil
+import sys
+import textwrap
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any
+
+from ansible import constants as C
+from ansible import context
+from ansible.playbook.block import Block
+from ansible.plugins.callback.default import CallbackModule as Default
+from ansible.utils.display import Display
+
+from ..module_utils.common.reported import visible
+from ..plugin_utils.connection.messages import lost
+from ..plugin_utils.console.events import Diff, End, Event, Message, Outcome, Play, Result, Retry, Started, Task, Tick
+from ..plugin_utils.console.files_io import SYNTAX_ERROR, inventory_problems
+from ..plugin_utils.console.results import as_text, diff_for_people, failure
+from ..plugin_utils.console.screen import ASCII, SIGNS, Line, Screen
 
 LINEAR = ("linear", "ansible.builtin.linear", "ansible.legacy.linear")
 COLOURS = {"ok": "COLOR_OK", "changed": "COLOR_CHANGED", "failed": "COLOR_ERROR", "note": "COLOR_WARN"}

@@ -5,13 +5,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from ansible.plugins.inventory import BaseInventoryPlugin
-from ansible.utils.display import Display
-
-from ..plugin_utils.console.files_io import SYNTAX_ERROR, inventory_problems
-
 DOCUMENTATION = """
 name: syntax
 short_description: Report syntax errors in the files of an inventory in one sentence
@@ -33,6 +26,13 @@ EXAMPLES = """
 # [inventory]
 # enable_plugins = swarmspeed.cluster.syntax, host_list, script, auto, yaml, ini, toml
 """
+
+from typing import Any
+
+from ansible.plugins.inventory import BaseInventoryPlugin
+from ansible.utils.display import Display
+
+from ..plugin_utils.console.files_io import SYNTAX_ERROR, inventory_problems
 
 
 class InventoryModule(BaseInventoryPlugin):  # type: ignore[misc]  # ansible-core has no types
