@@ -27,7 +27,7 @@ export MOLECULE_EPHEMERAL_DIRECTORY = $(CURDIR)/.cache/molecule/$(LAB_NAME)
 playbook = ansible-playbook --inventory localhost,
 
 .PHONY: help demo docs lab lab-parts fresh-lab example-wheels lab-down bench test test-all lint linters sanity unit mutants oracle differential resolve molecule cores \
-	chaos chaos-report venv gpu-proof gpu-proof-machine gpu-proof-wheels gpu-proof-table tarball release
+	chaos chaos-report venv gpu-proof gpu-proof-machine gpu-proof-wheels gpu-proof-table tarball release importer
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' Makefile
@@ -64,7 +64,7 @@ test: ## everything CI runs, in a lab of its own
 	@tests/steps "venv & lab-parts" fresh-lab "lint & unit & differential & molecule SCENARIO=$(CI_SCENARIOS)" lab-down
 
 test-all: ## every check in full, and every scenario from a fresh lab [SHARDS="faults proxy"]
-	@tests/steps "venv & lab-parts" $(foreach shard,$(SHARDS),$(if $(filter checks,$(shard)),"lint & unit SLOW=1 & differential SLOW=1 & resolve",shard-$(shard))) lab-down
+	@tests/steps "venv & lab-parts" $(foreach shard,$(SHARDS),$(if $(filter checks,$(shard)),"lint & unit SLOW=1 & differential SLOW=1 & resolve" importer,shard-$(shard))) lab-down
 
 shard-docs: docs
 	pytest tests/docs_site
@@ -143,6 +143,9 @@ cores: venv ## the other releases of ansible-core, from controllers in container
 
 tarball: venv ## the tarball of the last commit, the same bytes each time: build/*.tar.gz
 	@python -m tests.release.tarball build
+
+importer: venv ## what Galaxy's importer and ansible-builder say about the tarball: a warning is a failure (3 minutes)
+	@tests/release/importer
 
 release: venv ## version, changelog and documents of a release, to be committed (docs/releasing.md): VERSION=1.0.0
 	@python -m tests.release.prepare $(VERSION)

@@ -31,6 +31,7 @@ options:
       plugin.}
   have_run: {type: dict, default: {}, description: Which run the controller's files are from. Set by the action plugin.}
   skip: {type: list, elements: str, default: [], description: Files that were sent already. Set by the action plugin.}
+extends_documentation_fragment: [swarmspeed.cluster.attributes.jobs]
 attributes:
   check_mode: {support: full, description: "Nothing is copied, and the node is not contacted. What would be copied is
       not predicted."}

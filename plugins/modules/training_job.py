@@ -292,6 +292,7 @@ options:
     description: Seconds to follow the job; the task then fails and the job keeps running. 0 means no limit.
     type: float
     default: 0
+extends_documentation_fragment: [swarmspeed.cluster.attributes.jobs]
 attributes:
   check_mode:
     support: full

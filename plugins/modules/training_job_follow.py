@@ -24,7 +24,7 @@ options:
   log_limit: {type: int, default: 65536, description: "Maximum number of bytes of the log to return, 1 to 1048576."}
   wait: {type: float, default: 0, description: "Maximum seconds to wait, 0 to 60, until the log continues after
       O(log_offset), the job ends, or another run of it begins. There is no wait for a job that does not run."}
-extends_documentation_fragment: [swarmspeed.cluster.attributes.read_only]
+extends_documentation_fragment: [swarmspeed.cluster.attributes.jobs, swarmspeed.cluster.attributes.read_only]
 seealso:
   - {module: swarmspeed.cluster.training_job}
   - {module: swarmspeed.cluster.training_job_info}

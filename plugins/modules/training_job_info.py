@@ -38,6 +38,7 @@ options:
     type: bool
     default: false
 extends_documentation_fragment:
+  - swarmspeed.cluster.attributes.jobs
   - swarmspeed.cluster.attributes.read_only
 seealso:
   - module: swarmspeed.cluster.training_job

@@ -28,6 +28,7 @@ OF_THE_CHECKOUT = (
     ".gitignore",
     ".yamllint",
     "collections",
+    "execution-environment.yml",
     "galaxy.yml",
     "inventories/lab",
     "molecule",

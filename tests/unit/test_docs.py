@@ -150,7 +150,7 @@ def test_the_documents_name_the_tarball_of_this_version() -> None:
     galaxy = yaml.safe_load(text("galaxy.yml"))
     named = {document: set(TARBALL.findall(text(document))) for document in DOCUMENTS}
     assert {name for names in named.values() for name in names} == {f"swarmspeed-cluster-{galaxy['version']}.tar.gz"}
-    assert named["README.md"]
+    assert named["README.md"] and TARBALL.findall(text("execution-environment.yml")) == [max(named["README.md"])] * 2
 
 
 @pytest.mark.parametrize("document", ["docs/verify.md", "docs/teardown.md", "docs/site.md"])
