@@ -58,9 +58,9 @@ class Installed:
             server.publish(tarball, [signer.sign(tarball)])
             trusted = ("--server", server.address, "--keyring", str(signer.keyring))
             where = ("--required-valid-signature-count", "+1", "--collections-path", str(self.collections))
-            for what, said in (("install", "was installed successfully"), ("verify", "match the remote collection")):
+            for what, end in (("install", "was installed successfully"), ("verify", "match the remote collection")):
                 done = self.run("ansible-galaxy", "collection", what, "swarmspeed.cluster", *trusted, *where)
-                assert said in done.done(nodes=()).text
+                assert end in done.done(nodes=()).text
             signer.close()
         server.close()
 
