@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import Any
 
 from ansible.plugins.callback import CallbackBase
+from ansible.release import __version__
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.connection.messages import sentence
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.connection.stdout import aside, for_our_console
 
@@ -37,6 +38,8 @@ class CallbackModule(CallbackBase):  # type: ignore[misc]  # ansible-core has no
 
     def __init__(self) -> None:
         super().__init__()
+        # Older results have other names. The first play refuses such a release.
+        self.disabled = tuple(map(int, __version__.split(".")[:2])) < (2, 19)
         self._sentences: dict[str, str] = {}
 
     def v2_runner_on_unreachable(self, result: Any) -> None:

@@ -12,6 +12,11 @@ from typing import Any
 
 import pytest
 from ansible.parsing.dataloader import DataLoader
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.controller import (
+    CURRENT,
+    CURRENT_PACKAGE,
+    LEAST,
+)
 
 from tests import write_defaults
 
@@ -168,8 +173,12 @@ def test_each_import_has_its_roles_tag_and_leaves_the_variables_to_preflight(nam
 def test_the_cluster_is_searched_for_on_no_host_and_with_any_tag() -> None:
     play, watched = load(PLAYBOOKS / f"{FIRST}.yml")
     assert play["hosts"] == "localhost" and play["gather_facts"] is False
-    (check,) = play["tasks"]
-    assert check["tags"] == ["always"]
+    core, check = play["tasks"]
+    assert core["tags"] == check["tags"] == ["always"]
+    least, newest = ".".join(map(str, LEAST)), f"ansible>={CURRENT_PACKAGE}', which brings ansible-core {CURRENT}"
+    assert f"'{least}'" in core["ansible.builtin.assert"]["that"]
+    assert f"older than {least}, " in core["ansible.builtin.assert"]["fail_msg"]
+    assert newest in core["ansible.builtin.assert"]["fail_msg"]
     assert "-i" in check["ansible.builtin.assert"]["fail_msg"]
     assert "swarmspeed.cluster." in check["name"]  # what loads the filters before the fork
     assert watched["gather_facts"] is False
