@@ -24,7 +24,7 @@ INDEX = "docs/README.md"
 BESIDE = {"docs/decisions/": "docs/decisions/README.md", "roles/": "docs/roles.md", "examples/": "examples/README.md"}
 """Folders whose documents the index leaves to one page of its own."""
 MINE = "inventories/mine"
-"""The folder that the reader makes; the README's own command makes it from inventories/example."""
+"""The folder that the reader makes; the command of docs/installation.md makes it from inventories/example."""
 
 
 def text(path: str) -> str:
@@ -104,9 +104,11 @@ def steps(target: str) -> list[str]:
     return [step.split()[0] for word in words for step in word.split(" & ")]
 
 
-def cells(document: str, heading: str) -> Iterator[list[str]]:
+def cells(document: str, heading: str, level: int = 2) -> Iterator[list[str]]:
     """Yield the rows of the tables below a heading, without their first two lines."""
-    section = re.split(rf"^## {re.escape(heading)}$", text(document), flags=re.MULTILINE)[1].split("\n## ")[0]
+    section = re.split(rf"^{'#' * level} {re.escape(heading)}$", text(document), flags=re.MULTILINE)[1].split("\n## ")[
+        0
+    ]
     rows = [line for line in section.splitlines() if line.startswith("|")]
     for line in rows[2:]:
         yield [cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]]

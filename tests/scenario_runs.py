@@ -20,7 +20,7 @@ from unittest import mock
 
 import yaml
 
-from tests import playbook_run
+from tests import init_runs, playbook_run
 from tests.installed import Installed
 
 UNKNOWN = "…"
@@ -37,7 +37,20 @@ FUNCTIONS: dict[str, Callable[..., object]] = {
     "site": playbook_run.site,
     "start": playbook_run.start,
 }
-METHODS: dict[str, Callable[..., object]] = {"play": Installed.play, "install": Installed.install}
+
+
+def _init(installed: Installed, servers: str, *arguments: str) -> object:
+    """Run the helper of scenario init without a lab, whose key and fingerprints it reads."""
+    host = {"ansible_ssh_private_key_file": UNKNOWN}
+    installed.place.mkdir()
+    with (
+        mock.patch.object(init_runs, "lab_inventory", lambda: {"_meta": {"hostvars": {"lab1": host}}}),
+        mock.patch.object(init_runs, "fingerprints", lambda: UNKNOWN),
+    ):
+        return init_runs.User(installed).init(servers, *arguments)
+
+
+METHODS: dict[str, Callable[..., object]] = {"play": Installed.play, "install": Installed.install, "init": _init}
 
 
 def line(words: list[str]) -> str:

@@ -20,15 +20,18 @@ _THEIRS = {
 _LINK = re.compile(r"(?<!!)\[(?P<words>[^]]*)\]\((?P<path>[^)#:\s]+)\)")
 
 
+PAGES = (*DOCUMENTS, "CHANGELOG.md")
+
+
 def assemble(folder: Path) -> None:
     """Copy all documents, and the files that they link to or show."""
-    for document in DOCUMENTS:
+    for document in PAGES:
         path = folder / document
         path.parent.mkdir(parents=True, exist_ok=True)
         role = re.fullmatch(r"roles/(\w+)/README.md", document)
         label = f"(ansible_collections.swarmspeed.cluster.{role[1]}_role)=\n\n" if role else ""
         path.write_text(label + _LINK.sub(functools.partial(_linked, document), text(document)), encoding="utf-8")
-        for target in {target for target, _anchor in local_links(document)} - set(DOCUMENTS):
+        for target in {target for target, _anchor in local_links(document)} - set(PAGES):
             if (ROOT / target).is_file():
                 (folder / target).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy2(ROOT / target, folder / target)

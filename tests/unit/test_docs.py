@@ -62,19 +62,44 @@ def test_the_documents_are_all_there() -> None:
     assert sorted(expected - set(DOCUMENTS)) == []
 
 
-def test_the_readme_has_no_shell_command_outside_sh_blocks() -> None:
-    fences = re.findall(r"^ *```(\w*)$", text("README.md"), re.MULTILINE)[::2]
-    assert set(fences) <= {"sh", "text"}
-    outputs = "\n".join(blocks("README.md", "text"))
+FOR_NEW_USERS = ("README.md", "docs/demo.md", "docs/installation.md", "docs/first_hour.md", "docs/huggingface.md")
+
+
+@pytest.mark.parametrize("document", FOR_NEW_USERS)
+def test_pages_for_new_users_have_no_shell_command_outside_sh_blocks(document: str) -> None:
+    fences = re.findall(r"^ *```(\w*)$", text(document), re.MULTILINE)[::2]
+    assert set(fences) <= {"sh", "text", *(("python", "yaml") if document == "docs/huggingface.md" else ())}
+    outputs = "\n".join(blocks(document, "text"))
     assert re.findall(r"^(?:\$ )?(?:make|ansible-playbook|pip|cp) .*", outputs, re.MULTILINE) == []
 
 
-def test_the_readme_shows_the_outputs_it_announces() -> None:
-    shown = dict(re.findall(r"<!-- OUTPUT: ([a-z ]+) -->\n```text\n(.*?)```", text("README.md"), re.S))
+def outputs(document: str) -> dict[str, str]:
+    return dict(re.findall(r"<!-- OUTPUT: ([a-z ]+) -->\n```text\n(.*?)```", text(document), re.S))
+
+
+def test_the_demo_shows_the_outputs_it_announces() -> None:
+    shown = outputs("docs/demo.md")
     assert list(shown) == ["demo", "second run"]
     assert "accuracy on held-out digits" in shown["demo"] and "failed=0" in shown["demo"]
     assert "not started again" in shown["second run"]
     assert set(re.findall(r"changed=(\d+)", shown["second run"])) == {"0"}
+
+
+def test_the_readme_shows_lines_of_the_demo() -> None:
+    shown = outputs("README.md")
+    assert list(shown) == ["demo"]
+    assert set(shown["demo"].splitlines()) <= set(outputs("docs/demo.md")["demo"].splitlines())
+
+
+def test_the_readme_fits_on_one_screen_and_says_first_what_is_proven() -> None:
+    readme = text("README.md")
+    assert len(readme.split()) <= 500 and len(readme.splitlines()) <= 80
+    untested = ("Ubuntu", "several GPUs", "several GPU servers", "InfiniBand", "RoCE")
+    before = readme.split("## Six steps")[0]
+    assert [what for what in untested if what not in before.partition("Not run yet")[2]] == []
+    tested = {row[0]: row[1] for row in cells("docs/tested.md", "What is tested where", level=1)}
+    assert tested["Ubuntu hosts"].startswith("not run") and tested["InfiniBand, RoCE"] == "not tested"
+    assert "Not yet: several GPUs, several GPU servers" in tested["training on GPUs"]
 
 
 @every_document
@@ -134,13 +159,13 @@ def test_links_lead_somewhere(document: str) -> None:
     assert [link for link in links if not (folder / link).exists()] == []
 
 
-def test_the_readme_lists_every_tag() -> None:
-    listed = [coded(row[0])[0] for row in cells("README.md", "Tags")]
+def test_the_page_of_tags_lists_every_tag() -> None:
+    listed = [coded(row[0])[0] for row in cells("docs/tags.md", "Tags", level=1)]
     assert sorted(listed) == sorted(tags())
 
 
-def test_the_readme_gives_the_defaults_of_the_role_specs() -> None:
-    rows = list(cells("README.md", "Variables that matter"))
+def test_the_page_of_variables_gives_the_defaults_of_the_role_specs() -> None:
+    rows = list(cells("docs/variables.md", "Variables that matter", level=1))
     assert len(rows) >= 20
     given = {coded(row[0])[0]: row[1] for row in rows}
     assert given == {name: default_of(option(name)) for name in given}

@@ -43,8 +43,8 @@ def names(listed: str) -> list[str]:
 
 
 def test_the_demo_takes_the_same_time_everywhere() -> None:
-    readme = within(r"It takes (\d+ min \d+ s) on two cores", "README.md")[1]
-    assert re.findall(r"`make demo`[^.]*? takes \**(\d+ min \d+ s)", flat("docs/performance.md")) == [readme, readme]
+    demo = within(r"It takes (\d+ min \d+ s) on two cores", "docs/demo.md")[1]
+    assert re.findall(r"`make demo`[^.]*? takes \**(\d+ min \d+ s)", flat("docs/performance.md")) == [demo, demo]
 
 
 def test_tasks_that_were_measured_and_exist_no_longer_are_counted() -> None:
@@ -70,17 +70,17 @@ def test_examples_that_need_wheels_of_their_own() -> None:
     assert names(page) == sorted(WHEELHOUSES)
     share = within(r"(\w+) of these share one image", "examples/README.md")[1]
     assert NUMBERS.index(share.lower()) == len(names(lab))
-    need = within(r"(\w+) of them first need `make example-wheels`", "README.md")[1]
+    need = within(r"(\w+) of them first need `make example-wheels`", "docs/demo.md")[1]
     assert NUMBERS.index(need.lower()) == len(WHEELHOUSES)
 
 
-def test_the_readme_counts_the_examples() -> None:
-    more = within(r"has (\w+) more jobs", "README.md")[1]
+def test_the_demo_counts_the_examples() -> None:
+    more = within(r"has (\w+) more jobs", "docs/demo.md")[1]
     assert NUMBERS.index(more) == len(list(ROOT.glob("examples/*/vars.yml"))) - 1  # digits is the demo's
 
 
 def test_systems_for_the_lab_are_the_same_everywhere() -> None:
-    for document in ("README.md", "CONTRIBUTING.md", "docs/lab.md"):
+    for document in ("docs/demo.md", "CONTRIBUTING.md", "docs/lab.md"):
         assert re.search(r"\b(?:on|On|a) Debian or Ubuntu\b", flat(document)), document
 
 
@@ -123,8 +123,8 @@ def test_cuda_releases_whose_image_begins_with_one_of_nvidias() -> None:
     assert "debian:12-slim" in base and "for CUDA 12 NVIDIA's images" in base
 
 
-def test_the_readme_names_the_ports_that_the_role_host_opens() -> None:
-    ports = within(r"with `cluster_network_mode: host` also (.*?) Where ufw", "README.md")[1]
+def test_the_ports_of_the_page_are_those_that_the_role_host_opens() -> None:
+    ports = within(r"with `cluster_network_mode: host` also (.*?) Where ufw", "docs/installation.md")[1]
     assert f"{role_specs().options['ssh_trust_port']['default']}/tcp" in ports
     for low, high in (firewall_rules.CHANNEL_PORTS, firewall_rules.RENDEZVOUS_PORTS):
         assert f"{low}–{high}/tcp" in ports and f"| {low}–{high}/tcp" in text("docs/security.md")
@@ -145,8 +145,10 @@ def test_rows_of_the_gpu_proof_are_as_many_as_its_counts() -> None:
         assert [len(rows) - failed - skipped, failed, skipped] == [int(count) for count in counts.groups()]
 
 
-def test_the_tarball_has_what_the_readme_says() -> None:
-    assert "It includes the example inventory" in flat("README.md") and "and `ansible.cfg`" in flat("README.md")
+def test_the_tarball_has_what_the_page_says() -> None:
+    assert "It includes the example inventory" in flat("docs/installation.md") and "and `ansible.cfg`" in flat(
+        "docs/installation.md"
+    )
     directives = yaml.safe_load(text("galaxy.yml"))["manifest"]["directives"]
     included = {path for line in directives if line.startswith("include ") for path in line.split()[1:]}
     # The example's job among them, which its workspace_source names.

@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""Each command of the README is in COMMANDS with where it is run, and is run there: tests/scenario_runs.py looks."""
+"""Each command of the pages for new users is listed with where it is run, and is run there (tests/scenario_runs.py)."""
 
 from __future__ import annotations
 
@@ -13,10 +13,15 @@ import pytest
 from tests.documents import MINE, ROOT, commands, steps, text
 from tests.scenario_runs import TARBALL, line, runs_of, written
 
+CHECKOUT = ("docs/demo.md", "docs/installation.md")
+INSTALLED = ("README.md", "docs/first_hour.md", "docs/huggingface.md", "docs/init.md")
+INIT = "scenario init: ansible-playbook swarmspeed.cluster.init -e init_servers=… -e init_host_keys=… --private-key …"
 COMMANDS = {
     # make test: one of its steps. scenario X: its very line, on the lab's inventory; after a colon, the line nearest to
     # it. no test: nothing runs it but people.
     "make demo": "no test",
+    "git clone https://github.com/swarmspeed/cluster": "no test",
+    "cd cluster": "no test",
     ". .venv/bin/activate": "no test",
     "ansible-playbook site.yml -i inventories/lab": "scenario site",
     "ansible-playbook verify.yml -i inventories/lab": "scenario site",
@@ -37,16 +42,40 @@ COMMANDS = {
     f"ansible-galaxy collection install --offline {TARBALL}": "scenario site",
     f"ansible-playbook swarmspeed.cluster.site -i {MINE}": "scenario site",
 }
-IN_SCENARIOS = [
-    (where.partition(":")[0].removeprefix("scenario "), where.partition(": ")[2] or written(command))
-    for command, where in COMMANDS.items()
-    if where.startswith("scenario ")
-]
+OF_THE_INSTALLED = {
+    # The same for the collection from its tarball, in the folder that init writes.
+    "python3 -m venv ~/swarmspeed": "no test",
+    ". ~/swarmspeed/bin/activate": "no test",
+    "pip install ansible": "no test",
+    f"ansible-galaxy collection install --offline {TARBALL}": "scenario site",
+    "ansible-playbook swarmspeed.cluster.init -e init_servers=10.0.0.11,10.0.0.12": INIT,
+    "ansible-playbook swarmspeed.cluster.init -e init_servers=ubuntu@10.0.0.11,ubuntu@10.0.0.12": INIT,
+    "cd cluster": "no test",
+    "ansible-playbook swarmspeed.cluster.plan": "scenario init",
+    "ansible-playbook swarmspeed.cluster.site": "scenario init",
+    "ansible-playbook swarmspeed.cluster.launch": "scenario upgrade: ansible-playbook swarmspeed.cluster.launch …",
+    "ansible-playbook swarmspeed.cluster.status": "scenario upgrade",
+    "ansible-playbook swarmspeed.cluster.teardown": "scenario upgrade: ansible-playbook swarmspeed.cluster.teardown …",
+}
 
 
-def test_every_command_of_the_readme_says_where_it_is_run() -> None:
-    assert sorted(set(commands("README.md")) ^ set(COMMANDS)) == []
-    assert {where.split()[0] for where in COMMANDS.values()} == {"make", "scenario", "no"}
+def in_scenarios(listed: dict[str, str]) -> list[tuple[str, str]]:
+    return [
+        (where.partition(":")[0].removeprefix("scenario "), where.partition(": ")[2] or written(command))
+        for command, where in listed.items()
+        if where.startswith("scenario ")
+    ]
+
+
+IN_CI = in_scenarios(COMMANDS)
+IN_SCENARIOS = [*IN_CI, *in_scenarios(OF_THE_INSTALLED)]
+
+
+@pytest.mark.parametrize(("documents", "listed"), [(CHECKOUT, COMMANDS), (INSTALLED, OF_THE_INSTALLED)])
+def test_every_command_for_new_users_says_where_it_is_run(documents: tuple[str, ...], listed: dict[str, str]) -> None:
+    shown = {command for document in documents for command in commands(document)}
+    assert sorted(shown ^ set(listed)) == []
+    assert {where.split()[0] for where in listed.values()} <= {"make", "scenario", "no"}
 
 
 def test_commands_of_make_test_are_its_steps() -> None:
@@ -60,10 +89,12 @@ def test_scenarios_run_the_very_commands_they_are_said_to_run(scenario: str) -> 
     assert sorted(reported - runs_of(ROOT / "molecule" / scenario)) == []
 
 
-def test_ci_runs_the_scenarios_that_the_readme_counts_on() -> None:
-    listed = re.search(r"^CI_SCENARIOS \?= (.*)$", text("Makefile"), re.MULTILINE)
-    assert listed is not None
-    assert sorted({scenario for scenario, dummy in IN_SCENARIOS} - set(listed[1].split())) == []
+@pytest.mark.parametrize(("name", "runs"), [("CI_SCENARIOS", IN_CI), ("SHARDS", IN_SCENARIOS)])
+def test_the_scenarios_that_the_pages_count_on_are_run(name: str, runs: list[tuple[str, str]]) -> None:
+    makefile = text("Makefile")
+    listed = dict(re.findall(r"^(CI_SCENARIOS|SHARDS) \?= (.*)$", makefile, re.MULTILINE))
+    scenarios = listed[name].replace("$(CI_SCENARIOS)", listed["CI_SCENARIOS"]).split()
+    assert sorted({scenario for scenario, dummy in runs} - set(scenarios)) == []
 
 
 CALLS = """

@@ -25,7 +25,8 @@ def test_every_page_is_listed_once() -> None:
     assert [document for document, times in found.items() if times > 1] == []
     folders = (*BESIDE,)
     others = {document for document in DOCUMENTS if document.startswith(folders)} - set(found)
-    assert sorted(set(DOCUMENTS) ^ set(found) ^ others) == sorted({"README.md", INDEX})
+    # The changelog is generated at each release, so it is listed and not read as the others are.
+    assert sorted(({*DOCUMENTS} | {"CHANGELOG.md"}) ^ set(found) ^ others) == ["README.md", INDEX]
 
 
 @pytest.mark.parametrize(("folder", "page"), BESIDE.items())

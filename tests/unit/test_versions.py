@@ -68,7 +68,7 @@ def load_cores() -> ModuleType:
 def test_the_least_release_is_the_same_for_ansible_preflight_and_readers() -> None:
     assert yaml.safe_load(text("meta/runtime.yml"))["requires_ansible"] == f">={dotted(LEAST)}"
     assert min(rows(), key=numbers) == dotted(LEAST[:2])
-    assert f"ansible-core {dotted(LEAST[:2])}" in text("README.md")
+    assert f"ansible-core {dotted(LEAST[:2])}" in text("docs/installation.md")
 
 
 def test_requirements_have_the_newest_release_and_the_last_for_an_older_python() -> None:
@@ -81,11 +81,11 @@ def test_requirements_have_the_newest_release_and_the_last_for_an_older_python()
     assert (rows()[CURRENT][1], rows()[dotted(LEAST[:2])][1]) == (pins["ansible", ">="], pins["ansible", "<"])
 
 
-def test_the_readme_names_every_supported_release() -> None:
+def test_the_page_of_requirements_names_every_supported_release() -> None:
     supported = [release for release in rows() if release not in ENDED]
     assert (
         f"Python {dotted(CURRENT_PYTHON)} or later with ansible-core {' or '.join(sorted(supported, key=numbers))};"
-        in (text("README.md"))
+        in (text("docs/installation.md"))
     )
 
 
