@@ -89,8 +89,8 @@ EXAMPLES = r"""
 """
 
 RETURN = r"""
-msg: {returned: always, type: str, sample: 'Preflight: 34 checks passed.', description: "All problems, in numbered lines
-    C(subject: what is wrong. Remedy: what to do), each with the name of its check."}
+msg: {returned: always, type: str, sample: 'Preflight: 34 checks passed.', description: "All problems in numbered lines,
+    each with subject, what is wrong, remedy, and the name of the check."}
 problems:
   returned: always
   type: list

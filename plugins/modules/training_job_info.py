@@ -176,8 +176,8 @@ jobs:
           type: dict
         hangs:
           description:
-            - What was found when the job made no progress, as C(findings) in RV(jobs[].hang). Empty where it always
-              made some.
+            - What was found when the job made no progress, as C(findings) in
+              RV(swarmspeed.cluster.training_job#module:hang). Empty where it always made some.
           type: list
           elements: dict
         first_failure:

@@ -15,6 +15,7 @@ from tests.documents import BESIDE, DOCUMENTS, INDEX, ROOT, listed, local_links,
 _ANSIBLE = "https://docs.ansible.com/ansible/latest"
 _THEIRS = {
     "action_plugins": "plugins/action.html",
+    "callback_plugins": "plugins/callback.html",
     "common_return_values": "reference_appendices/common_return_values.html",
 }
 _LINK = re.compile(r"(?<!!)\[(?P<words>[^]]*)\]\((?P<path>[^)#:\s]+)\)")

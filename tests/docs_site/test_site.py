@@ -16,6 +16,8 @@ SITE = ROOT / ".cache/docs/site/html"
 PICTURES = ROOT / ".cache/docs/pictures"
 PAGES = (
     "index",
+    "docs/first_hour",
+    "docs/tested",
     "docs/README",
     "docs/troubleshooting",
     "docs/architecture",
