@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -74,16 +75,54 @@ def main() -> int:
 
 
 def keep(results: Path) -> None:
-    """Keep each examination as a fixture, one rank a line, without the paths of this machine."""
+    """Keep what was examined of each scored run as a fixture: a part a line, without the paths of this machine."""
     EXAMINATIONS.mkdir(exist_ok=True)
     for line in results.read_text(encoding="utf-8").splitlines():
         result = json.loads(line)
         path = Path(result.get("folder", "")) / "examinations.json"
-        if "answer" in result and path.is_file():
-            kept = path.read_text(encoding="utf-8")
-            for own in (os.path.realpath(sys.prefix), str(Path.cwd()), str(Path(result["folder"]).parent)):
-                kept = kept.replace(own, "/repository")
-            (EXAMINATIONS / f"{result['id']}.json").write_text(kept, encoding="utf-8")
+        if "answer" not in result or not path.is_file():
+            continue
+        recorded = json.loads(path.read_text(encoding="utf-8"))
+        parts = []
+        for node in recorded["examinations"]:
+            parts += [{"node": node["node"], "rank": pruned(rank)} for rank in node.pop("ranks")]
+            parts.append({"node": node["node"], "host": node})
+        parts.append({"job": recorded["job"]})
+        written = "\n".join(json.dumps(part, separators=(",", ":")) for part in parts) + "\n"
+        for own in (os.path.realpath(sys.prefix), str(Path.cwd()), str(Path(result["folder"]).parent)):
+            written = written.replace(own, "/repository")
+        written = re.sub(r"/[^ \"]*/(?=site-packages/|lib/python3)", "/usr/local/", written)
+        (EXAMINATIONS / f"{result['id']}.jsonl").write_text(written, encoding="utf-8")
+
+
+def pruned(rank: dict[str, Any]) -> dict[str, Any]:
+    """Return what was examined of a rank, without most of what says nothing."""
+    rank["entries"] = rank.get("entries", [])[-24:]
+    rank["tasks"] = [task for number, task in enumerate(rank.get("tasks", [])) if number < 2 or task["state"] != "S"]
+    rank["threads"] = [
+        {**thread, "frames": thread["frames"][:8]}
+        for thread in rank.get("threads", [])
+        if thread["main"] or thread.get("daemon") is not True
+    ]
+    for entry in rank["entries"]:
+        for name in ("outputs", "dtypes", "description", "state", "site"):
+            entry.pop(name, None)
+    return rank
+
+
+def read(name: str) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """Return the examinations of a fixture, and the job."""
+    nodes: dict[str, dict[str, Any]] = {}
+    job: dict[str, Any] = {}
+    for line in (EXAMINATIONS / f"{name}.jsonl").read_text(encoding="utf-8").splitlines():
+        part = json.loads(line)
+        if "job" in part:
+            job = part["job"]
+        elif "rank" in part:
+            nodes.setdefault(part["node"], {"ranks": []})["ranks"].append(part["rank"])
+        else:
+            nodes.setdefault(part["node"], {"ranks": []}).update(part["host"])
+    return list(nodes.values()), job
 
 
 if __name__ == "__main__":

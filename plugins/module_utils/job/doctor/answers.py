@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-import json
 import os
 import shutil
 import subprocess
@@ -20,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ...common.untrusted_text import parse_json
 from . import inside, recorder, stacks
 from .process_files import has_signal
 from .processes import Proc
@@ -106,8 +106,8 @@ def reported(proc: Proc, ranks: Sequence[Rank], until: float) -> dict[int, dict[
 def read_report(content: str) -> dict[str, Any]:
     """Return a report in the words of an examination; each value still as it came."""
     try:
-        data = json.loads(content, parse_int=stacks.short)
-    except (ValueError, RecursionError):
+        data = parse_json(content.encode())
+    except ValueError:
         return {}
     if not isinstance(data, Mapping) or not isinstance(data.get("threads"), list):
         return {}
@@ -168,7 +168,7 @@ def stacks_by_py_spy(proc: Proc, ranks: Sequence[Rank], until: float) -> Any:
     for one, process in running:
         try:
             printed, error = process.communicate(timeout=max(0.1, until - time.monotonic()))
-            threads = stacks.py_spy_threads(printed[:LARGEST_REPORT].decode("utf-8", "replace"), one.pid)
+            threads = stacks.py_spy_threads(printed[:LARGEST_REPORT], one.pid)
             if threads:
                 found[one.rank] = threads
             else:

@@ -13,6 +13,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from .shape import rank as as_rank
+
 COLLECTIVE, PEER, JOINING, CODE, STOPPED, DEAD, ABSENT = (
     "collective",
     "peer",
@@ -103,7 +105,9 @@ def position(seen: Mapping[str, Any], node: str) -> Position:
     found.frames = (main or {}).get("frames", [])
     # Groups of one rank wait for no one.
     found.groups = {name: tuple(one.get("ranks", ())) for name, one in seen.get("groups", {}).items()}
-    found.entries = [entry for entry in seen.get("entries", []) if isinstance(entry.get("sequence"), int)]
+    found.entries = [
+        {"group": "", "operation": "", **entry} for entry in seen.get("entries", []) if "sequence" in entry
+    ]
     if seen.get("alive") is False:
         found.what = DEAD
         return found
@@ -131,9 +135,12 @@ def _read_stack(found: Position) -> None:
         name = str(frame.get("function", ""))
         values = frame.get("values", {})
         for key, value in values.items():
-            found.values.setdefault(key, value)
+            if not isinstance(value, list):
+                found.values.setdefault(key, value)
         if isinstance(values.get("group_name"), str) and isinstance(values.get("ranks"), list):
-            found.groups.setdefault(values["group_name"], tuple(values["ranks"]))  # it is being created
+            found.groups.setdefault(
+                values["group_name"], tuple(one for one in values["ranks"] if as_rank(one) is not None)
+            )  # it is being created
         if of_user(frame):
             return
         if not of_c10d(frame) or found.what == STOPPED:

@@ -245,6 +245,8 @@ def reduced(entry: dict[str, Any]) -> dict[str, Any]:
     outside = [frame for frame in frames if "/torch/" not in frame.get("filename", "")][:3]
     kept = {name: value for name, value in entry.items() if name != "frames"}
     kept["frames"] = outside
+    if isinstance(kept.get("time_created_ns"), int):
+        kept["at"] = kept.pop("time_created_ns") / 1e9
     return kept
 
 

@@ -130,7 +130,7 @@ def _entry(entry: Mapping[str, Any], group: str, description: Any) -> dict[str, 
         "state": state,
         "done": bool(entry.get("retired")) or state == "completed",
         "p2p": p2p,
-        "at": created / 1e9 if isinstance(created, int) and abs(created) < 1 << 63 else None,
+        "at": created / 1e9 if isinstance(created, int) and abs(created) < 1 << 63 else entry.get("at"),
         "site": [
             {"function": frame.get("name"), "file": frame.get("filename"), "line": frame.get("line")}
             for frame in (frames if isinstance(frames, (list, tuple)) else ())[:64]

@@ -10,28 +10,37 @@ Part of the supervisor's archive: standard library, Python 3.8 or later.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping
 from typing import Any, Callable
 
 MOST_RANKS = 4096
 """Ranks of one node, or of one group."""
 WIDEST = 1 << 63
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 Shape = Callable[[Any], Any]
 """Returns the value in its form, or None."""
 
 
-def text(longest: int = 200) -> Shape:
+def text(longest: int = 200, lines: bool = False) -> Shape:
     def shaped(value: Any) -> Any:
-        return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", value[:longest]) if isinstance(value, str) else None
+        if not isinstance(value, str):
+            return None
+        cut = value[:longest]
+        if cut.isprintable():
+            return cut
+        return "".join(
+            one if one.isprintable() or (lines and one == "\n") else "\N{REPLACEMENT CHARACTER}" for one in cut
+        )
 
     return shaped
 
 
 def whole(value: Any) -> Any:
     return value if isinstance(value, int) and not isinstance(value, bool) and -WIDEST <= value < WIDEST else None
+
+
+def rank(value: Any) -> Any:
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 20 else None
 
 
 def number(value: Any) -> Any:
@@ -102,7 +111,7 @@ ENTRY = fields(
     at=number,
     site=listed(FRAME, 3),
 )
-GROUP = fields(ranks=listed(whole, MOST_RANKS), description=text(60))
+GROUP = fields(ranks=listed(rank, MOST_RANKS), description=text(60))
 SOCKET = fields(
     local=listed(either(whole, text(60)), 2),
     remote=listed(either(whole, text(60)), 2),
@@ -123,7 +132,7 @@ TASK = fields(
 CHILD = fields(pid=whole, parent=whole, name=text(60), state=text(1), signal=whole, code=whole, wait=text(60))
 LOCK = fields(kind=text(20), holder=whole, waits=flag, holder_name=text(60))
 RANK = fields(
-    rank=whole,
+    rank=rank,
     pid=whole,
     alive=flag,
     state=text(1),
@@ -154,7 +163,7 @@ EXAMINATION = fields(
     ranks=listed(RANK, MOST_RANKS),
     kernel=listed(fields(age=number, line=text(300)), 200),
     gpus=listed(table(either(number, text(60)), 12), 64),
-    ras=text(65536),
+    ras=text(65536, lines=True),
     pressure=table(number, 12),
     memory=table(whole, 8),
     disk=table(whole, 8),

@@ -8,10 +8,11 @@ Part of the supervisor's archive: standard library, Python 3.8 or later.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from typing import Any
+
+from ...common.untrusted_text import parse_json
 
 _THREAD = re.compile(
     r"(?:Current thread|Thread) (0x[0-9a-f]{1,16})(?: \[(?P<name>.{0,60})\])?(?: .*)?\(most recent call"
@@ -47,11 +48,11 @@ def faulthandler_threads(written: str, main: int | None = None) -> list[dict[str
     return sorted(threads, key=lambda thread: not thread["main"])
 
 
-def py_spy_threads(printed: str, pid: int) -> list[dict[str, Any]]:
+def py_spy_threads(printed: bytes, pid: int) -> list[dict[str, Any]]:
     """Return the threads in what ``py-spy dump --json`` printed; nothing where it is something else."""
     try:
-        data = json.loads(printed, parse_int=short)
-    except (ValueError, RecursionError):
+        data = parse_json(printed)
+    except ValueError:
         return []
     threads = []
     for one in data if isinstance(data, list) else []:
@@ -66,10 +67,3 @@ def py_spy_threads(printed: str, pid: int) -> list[dict[str, Any]]:
         entry = {"name": one.get("thread_name") or "", "native": native, "frames": frames}
         threads.append({**entry, "main": native == pid, "idle": not one.get("active", True)})
     return sorted(threads, key=lambda thread: not thread["main"])
-
-
-def short(digits: str) -> int:
-    """Return a number; one with many digits takes long to read, and is none of ours."""
-    if len(digits) > 20:
-        raise ValueError("a number too long")
-    return int(digits)

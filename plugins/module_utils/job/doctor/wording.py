@@ -120,7 +120,7 @@ def unseen(places: Mapping[int, Position]) -> str:
         more = f" ({said})" if said else ""
         what = f"No stack of ranks {names_of(silent)} could be read{more}"
         return f"{what}; py-spy in the image and the capability SYS_PTRACE would show it."
-    return "The evidence is in the job's folder, hang/; stop.yml ends the job."
+    return "The evidence is in the job's folder, hangs/; stop.yml ends the job."
 
 
 def _of_link(link: Link, places: Mapping[int, Position], wait: Wait | None) -> tuple[str, str]:
