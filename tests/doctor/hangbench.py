@@ -5,6 +5,7 @@
 
 python -m tests.doctor.hangbench inside FOLDER          prints the variables that ranks need
 python -m tests.doctor.hangbench answer FOLDER REQUEST  examines, judges and prints the answer
+python -m tests.doctor.hangbench watch FOLDER REQUEST   (for --when start) answers when the learned bound has passed
 python -m tests.doctor.hangbench keep RESULTS           keeps the examinations of scored runs as fixtures
 
 Ranks in a network namespace of their own are nodes of their own. What was examined is kept beside the request.
@@ -17,13 +18,17 @@ import os
 import re
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.doctor import collect, inside, judge
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.doctor import bound, collect, inside, judge
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.supervisor.progress import METRIC
 
 EXAMINATIONS = Path(__file__).parent / "examinations"
 KEPT_LINES = 60
+HANG_AFTER = 600.0
+"""The default of deepspeed_launch_hang_after."""
 
 
 def examined(folder: str, ranks: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -54,21 +59,48 @@ def answer(finding: dict[str, Any]) -> dict[str, Any]:
     return {**finding, "ranks": finding["ranks"], "does": words}
 
 
+def asked(folder: str, request: Path) -> dict[str, Any]:
+    """Examine and judge once; keep what was examined."""
+    given = json.loads(request.read_text(encoding="utf-8"))
+    found = examined(folder, given["ranks"])
+    job = {"world_size": given["world_size"], "log": lines_of(given["lines"])}
+    written = json.dumps({"job": job, "examinations": found})
+    request.with_name("examinations.json").write_text(written, encoding="utf-8")
+    return judge.judge(found, job)
+
+
+def watched(folder: str, request: Path) -> dict[str, Any]:
+    """Wait, as the supervisor does, until the silence is longer than the job's own pace explains, and ask then."""
+    lines = Path(json.loads(request.read_text(encoding="utf-8"))["lines"])
+    pace = bound.Pace(HANG_AFTER, time.monotonic())
+    read = 0
+    while True:
+        written = lines.read_text(encoding="utf-8", errors="replace").splitlines() if lines.exists() else []
+        for line in written[read:]:
+            text = json.loads(line)[2]
+            kind = bound.STEP if METRIC.search(text) else bound.announced(text) or bound.LINE
+            pace.note(kind, time.monotonic())
+        read = len(written)
+        if pace.bound().over(time.monotonic()):
+            found = asked(folder, request)
+            if found["hang"]:
+                return {**found, "bound": pace.bound().seconds}
+            pace.note(bound.COLLECTIVE, time.monotonic())
+        time.sleep(0.5)
+
+
 def main() -> int:
     what, folder, *rest = sys.argv[1:]
     if what == "inside":
         for name, value in inside.environment(Path(folder), {}).items():
             print(f"{name}={value}")
     elif what == "examine":
-        node, asked = rest
-        print(json.dumps(collect.examine(Path("/"), json.loads(asked), node=node)))
+        node, ranks = rest
+        print(json.dumps(collect.examine(Path("/"), json.loads(ranks), node=node)))
     elif what == "answer":
-        request = json.loads(Path(rest[0]).read_text(encoding="utf-8"))
-        found = examined(folder, request["ranks"])
-        job = {"world_size": request["world_size"], "log": lines_of(request["lines"])}
-        beside = Path(rest[0]).with_name("examinations.json")
-        beside.write_text(json.dumps({"job": job, "examinations": found}), encoding="utf-8")
-        print(json.dumps(answer(judge.judge(found, job))))
+        print(json.dumps(answer(asked(folder, Path(rest[0])))))
+    elif what == "watch":
+        print(json.dumps(answer(watched(folder, Path(rest[0])))))
     elif what == "keep":
         keep(Path(folder))
     return 0
