@@ -12,12 +12,13 @@ import contextlib
 import ctypes
 import os
 import shutil
+import stat
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from ...common.untrusted_text import parse_json
 from . import inside, recorder, stacks
@@ -51,17 +52,25 @@ def send(proc: Proc, pid: int, tid: int, number: int) -> bool:
     return False
 
 
-def private(path: Path, most: int, behind: int = 0) -> str | None:
-    """Return what a rank wrote into a plain file, or None: no link is followed, no pipe or device is read."""
+def plain_file(path: Path) -> BinaryIO | None:
+    """Open what a rank wrote: no link is followed, no pipe, device or folder is opened."""
     try:
         number = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
         return None
-    with os.fdopen(number, "rb") as file:
-        status = os.fstat(number)
-        if status.st_mode & 0o170000 != 0o100000:
-            return None
-        file.seek(max(behind, status.st_size - most if behind else 0))
+    if not stat.S_ISREG(os.fstat(number).st_mode):
+        os.close(number)
+        return None
+    return os.fdopen(number, "rb")
+
+
+def private(path: Path, most: int, behind: int = 0) -> str | None:
+    """Return what a rank wrote into a plain file, ``behind`` so many bytes; None where it is more than ``most``."""
+    file = plain_file(path)
+    if file is None:
+        return None
+    with file:
+        file.seek(max(behind, os.fstat(file.fileno()).st_size - most if behind else 0))
         data = file.read(most + 1)
     return None if len(data) > most else data.decode("utf-8", "replace")
 
@@ -136,14 +145,11 @@ def recorded(one: Rank, until: float) -> dict[str, Any]:
     if not one.folder:
         return {}
     path = Path(str(one.folder)) / f"recorder_rank_{one.rank}"
-    try:
-        number = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError:
+    file = plain_file(path)
+    if file is None:
         return {}
     try:
-        with os.fdopen(number, "rb") as file:
-            if os.fstat(number).st_mode & 0o170000 != 0o100000:
-                return {}
+        with file:
             data = file.read(recorder.LARGEST + 1)
         dump = recorder.read_pickle(data, max(0.1, until - time.monotonic()))
     except (OSError, recorder.DumpError) as error:

@@ -27,18 +27,19 @@ _ENDING = re.compile(
     r"epoch|finish|(?:^|_)end(?:_|$)|finali[sz]e|teardown|cleanup|shutdown|destroy|on_train_end", re.IGNORECASE
 )
 _FILE_LOCK = re.compile(r"(?:^|/)(?:filelock/_\w+|file_baton|portalocker/\w+|fasteners/\w+)\.py$")
+_COMMAND, _PIPE = "a command that it started", "a process at the other end of a pipe"
 _WAITING_ON_OTHERS = (
     (re.compile(r"torch/utils/data/dataloader\.py$"), "its data loader's workers"),
     (
         re.compile(r"multiprocessing/(?:queues|connection|pool|popen_\w+|process|managers|synchronize)\.py$"),
         "a process",
     ),
-    (re.compile(r"(?:^|/)subprocess\.py$"), "a command that it started"),
+    (re.compile(r"(?:^|/)subprocess\.py$"), _COMMAND),
     (re.compile(r"concurrent/futures/\w+\.py$"), "a worker"),
     (re.compile(r"(?:^|/)queue\.py$"), "an item of a queue that no thread puts there"),
     (re.compile(r"(?:^|/)threading\.py$"), "a thread or a lock"),
 )
-_FOR_PROCESSES = {"its data loader's workers", "a process", "a command that it started", "a worker"}
+_FOR_PROCESSES = {"its data loader's workers", "a process", "a worker", _COMMAND, _PIPE}
 _PIPE_WAITS = {"pipe_read", "pipe_write", "anon_pipe_read", "anon_pipe_write", "pipe_wait"}
 
 
@@ -180,17 +181,20 @@ def _waits_for_others(place: Position, main: Mapping[str, Any], kernel: list[dic
     call, wait = str(main.get("call", "")), str(main.get("wait", ""))
     idle = float(main.get("cpu", 0)) < BUSY and main.get("state") != "R"
     if not what and idle and (wait in _PIPE_WAITS or str(main.get("path", "")).startswith("pipe:")):
-        what = "a process at the other end of a pipe"
+        what = _PIPE
     if not what and idle and call in ("wait4", "waitid"):
-        what = "a command that it started"
+        what = _COMMAND
     if not what and idle and call == "futex" and place.frames and of_user(place.frames[0]):
         what = "a lock"
     if not what or not idle:
         return None
     children = place.seen.get("children", [])
     killed = next((child for child in children if child.get("state") == "Z" and child.get("signal")), None)
-    told = [one["line"] for one in kernel if re.search("out of memory|oom-kill", one["line"], re.IGNORECASE)]
-    if killed is not None or (what in _FOR_PROCESSES | {"a process at the other end of a pipe"} and told):
+    # Another job on this node may have run out of memory, too.
+    name = re.escape(f"({main.get('name', '')})")
+    told = [one["line"] for one in kernel if re.search(f"out of memory: killed process .*{name}", one["line"], re.I)]
+    able = what in _FOR_PROCESSES and not (what == _COMMAND and children)
+    if killed is not None or (able and told):
         by = f"was killed by signal {killed['signal']}" if killed else f"the kernel killed ({told[-1][:100]})"
         return Cause(
             "lost_process",

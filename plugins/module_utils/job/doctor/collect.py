@@ -90,7 +90,7 @@ def examine(
         "node": node,
         "time": time.time(),
         "ranks": [found[rank] for rank in sorted(found)],
-        **host_files.host(proc, reports.values(), until, missing),
+        **host_files.host(proc, reports.values(), proc.age(one.pid for one in alive), until, missing),
     }
     examined.update(missing=missing, took=round(time.monotonic() - began, 1))
     return within(shape.examination(examined), limit_bytes)

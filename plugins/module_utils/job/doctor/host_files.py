@@ -32,10 +32,12 @@ DISKS = ("/", "/dev/shm", "/tmp")
 """A file system of a user's is not asked: one that does not answer would block the doctor, too."""
 
 
-def host(proc: Proc, reports: Iterable[Mapping[str, Any]], until: float, missing: list[str]) -> dict[str, Any]:
+def host(
+    proc: Proc, reports: Iterable[Mapping[str, Any]], age: float, until: float, missing: list[str]
+) -> dict[str, Any]:
     releases = [str(report.get("releases", {}).get("nccl", "")) for report in reports]
     found: dict[str, Any] = {
-        "kernel": messages(proc, missing),
+        "kernel": messages(proc, age, missing),
         "pressure": pressure(proc),
         "memory": memory(proc),
         "disk": disks(proc),
@@ -53,8 +55,8 @@ def release_of(words: str) -> tuple[int, ...]:
     return tuple(int(part) for part in words.split(".") if part.isdigit())
 
 
-def messages(proc: Proc, missing: list[str]) -> list[dict[str, Any]]:
-    """Return what the kernel said that may explain a hang, as far as this container may read it."""
+def messages(proc: Proc, age: float, missing: list[str]) -> list[dict[str, Any]]:
+    """Return what the kernel has said since the ranks were started that may explain a hang, if it may be read here."""
     found: list[dict[str, Any]] = []
     uptime = proc.text("uptime").split()
     try:
@@ -68,7 +70,7 @@ def messages(proc: Proc, missing: list[str]) -> list[dict[str, Any]]:
             if not record:
                 break
             one = kernel_message(record, float(uptime[0]) if uptime else 0.0)
-            if one is not None:
+            if one is not None and one["age"] <= age:
                 found.append(one)
     except BlockingIOError:
         pass

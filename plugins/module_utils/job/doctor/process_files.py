@@ -46,7 +46,7 @@ TELLING = re.compile(
 
 
 def stat_of(content: str) -> dict[str, Any] | None:
-    """Return name, state, parent, processor time in ticks and exit status in /proc/PID/stat."""
+    """Return name, state, parent, processor time and start in ticks, and exit status in /proc/PID/stat."""
     name, closed, rest = content.partition("(")[2].rpartition(")")
     fields = rest.split()
     if not closed or len(fields) < 13:
@@ -59,6 +59,7 @@ def stat_of(content: str) -> dict[str, Any] | None:
             "parent": int(fields[1]),
             "ticks": int(fields[11]) + int(fields[12]),
             "threads": int(fields[17]) if len(fields) > 17 else 1,
+            "start": int(fields[19]) if len(fields) > 19 else 0,
             "signal": status & 0x7F,
             "code": status >> 8 & 0xFF,
         }

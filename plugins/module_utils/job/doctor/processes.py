@@ -72,6 +72,12 @@ class Proc:
         found = self.stat(pid) if isinstance(pid, int) and pid > 0 else None
         return str(found["name"]) if found else ""
 
+    def age(self, pids: Iterable[int]) -> float:
+        """Return the seconds for which the oldest of some processes has run."""
+        uptime = self.text("uptime").split()
+        starts = [stat["start"] for stat in map(self.stat, pids) if stat]
+        return max(0.0, float(uptime[0]) - min(starts) / self._ticks) if uptime and starts else 0.0
+
     def alive(self, pid: int) -> bool:
         found = self.stat(pid) if pid > 0 else None
         return found is not None and found["state"] not in "ZX"
