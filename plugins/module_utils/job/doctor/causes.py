@@ -169,15 +169,8 @@ def _waits_for_exit(place: Position) -> Cause | None:
 
 
 def _waits_for_others(place: Position, main: Mapping[str, Any], kernel: list[dict[str, Any]]) -> Cause | None:
-    what = next(
-        (
-            words
-            for frame in place.frames[:6]
-            for pattern, words in _WAITING_ON_OTHERS
-            if pattern.search(str(frame.get("file", "")))
-        ),
-        "",
-    )
+    files = [str(frame.get("file", "")) for frame in place.frames[:6]]
+    what = next((words for pattern, words in _WAITING_ON_OTHERS if any(map(pattern.search, files))), "")
     call, wait = str(main.get("call", "")), str(main.get("wait", ""))
     idle = float(main.get("cpu", 0)) < BUSY and main.get("state") != "R"
     if not what and idle and (wait in _PIPE_WAITS or str(main.get("path", "")).startswith("pipe:")):
@@ -194,8 +187,10 @@ def _waits_for_others(place: Position, main: Mapping[str, Any], kernel: list[dic
     name = re.escape(f"({main.get('name', '')})")
     told = [one["line"] for one in kernel if re.search(f"out of memory: killed process .*{name}", one["line"], re.I)]
     able = what in _FOR_PROCESSES and not (what == _COMMAND and children)
+    if not told and place.seen.get("cgroup", {}).get("oom_kills"):
+        told = ["its cgroup has run out of memory"]
     if killed is not None or (able and told):
-        by = f"was killed by signal {killed['signal']}" if killed else f"the kernel killed ({told[-1][:100]})"
+        by = f"was killed by signal {killed['signal']}" if killed else f"the kernel has killed ({told[-1][:100]})"
         return Cause(
             "lost_process",
             f"waits for {what}, which {by}",

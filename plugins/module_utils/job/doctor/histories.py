@@ -8,18 +8,19 @@ Part of the supervisor's archive: standard library, Python 3.8 or later.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from .positions import ABSENT, COLLECTIVE, DEAD, JOINING, PEER, Position, operation
+from .positions import ABSENT, COLLECTIVE, DEAD, JOINING, PEER, STORE, Position, operation
 
 CONTEXT = 8
 """Collectives before one that are compared with what came before."""
 TAIL = 6
 """Last collectives of a rank that may be out of order."""
-Group = "tuple[str, tuple[int, ...]]"
+_PEERS = re.compile(r"(?:send|recv) \d{1,6}(?:->|<-)(\d{1,6})")
 
 
 @dataclass
@@ -129,7 +130,22 @@ def edges(places: Mapping[int, Position], found: Sequence[Wait]) -> dict[int, se
             waiting[rank] |= {one for one in members if one in places and not places[one].waits} - {rank}
         elif place.what == JOINING:
             waiting[rank] |= {one for one, other in places.items() if other.what != JOINING} - {rank}
+        elif place.what == STORE:
+            waiting[rank] |= {one for one, other in places.items() if other.what != STORE} - {rank}
+        waiting[rank] |= peers_of(place) & set(places)
     return waiting
+
+
+def peers_of(place: Position) -> set[int]:
+    """Return the ranks for which point-to-point communication waits that NCCL's recorder has: ``send 0->1``."""
+    found = set()
+    for entry in place.entries:
+        matched = _PEERS.search(str(entry["operation"]))
+        if matched and entry.get("p2p") and not entry.get("done"):
+            members = place.groups.get(str(entry["group"]), ())
+            peer = int(matched.group(1))
+            found.add(members[peer] if peer < len(members) else peer)
+    return found - {place.rank}
 
 
 def last_causes(places: Mapping[int, Position], waiting: Mapping[int, set[int]]) -> list[set[int]]:

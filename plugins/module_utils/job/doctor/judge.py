@@ -15,7 +15,7 @@ from typing import Any
 from . import histories, links, shape
 from .causes import CERTAIN, LIKELY, NOT_KNOWN, START, Cause, cause_of, collective_kind
 from .histories import Wait
-from .positions import ABSENT, COLLECTIVE, DEAD, JOINING, PEER, STOPPED, Position, position
+from .positions import ABSENT, COLLECTIVE, DEAD, JOINING, PEER, STOPPED, STORE, Position, position
 from .wording import finding, names_of
 
 AGREED = ("world_size", "hostname", "port", "master_addr", "master_port")
@@ -110,7 +110,8 @@ class Judgement:
                     self.places[odd[0]].place,
                 )
                 return finding(odd, self.places, self._waited(set(odd)), cause)
-        return self._unconnected()
+        odd = self._odd_groups(set(self.places))
+        return self._parted(odd, CERTAIN if len(self.places) > 2 else LIKELY) if odd else self._unconnected()
 
     def _unconnected(self) -> dict[str, Any] | None:
         """Ranks that have no connection to the store of rank 0, where others have one."""
@@ -155,6 +156,9 @@ class Judgement:
         odd = self._odd_groups(circle)
         if odd:
             return self._parted(odd, CERTAIN if len(self.places) > 2 else LIKELY)
+        asking = sorted(rank for rank in circle if self.places[rank].what == STORE)
+        if asking and len(asking) * 2 < len(circle):
+            return self._parted(asking, LIKELY)
         surprised = {rank: len(histories.surprises(self.places[rank].entries)) for rank in circle}
         most = max(surprised.values())
         chosen = sorted(rank for rank, count in surprised.items() if count == most)
@@ -174,6 +178,19 @@ class Judgement:
     def _mismatch(self) -> dict[str, Any] | None:
         """All are in one collective, and it does not end: its root or its size differs."""
         for one in self.waits:
+            sizes = {
+                rank: str(entry.get("sizes"))
+                for rank, place in self.places.items()
+                for entry in place.entries
+                if (entry["group"], entry["sequence"]) == (one.name, one.sequence) and not entry.get("p2p")
+            }
+            odd = minority(sizes, usual=sizes.get(0)) if one.operation in ALIKE and not one.missing else []
+            if odd:
+                other = next(size for rank, size in sizes.items() if rank not in odd)
+                how = f"calls it with sizes {sizes[odd[0]]}, and others with {other}"
+                sure = CERTAIN if len(odd) * 2 < len(sizes) else LIKELY
+                cause = Cause("mismatched_collective", how[:200], SAME, sure, self.places[odd[0]].place)
+                return finding(odd, self.places, one, cause)
             for name in ("src", "group_src", "dst", "group_dst"):
                 values = {
                     rank: self.places[rank].values[name]
@@ -209,6 +226,8 @@ class Judgement:
         kind = "startup" if self._before_first(waited) else collective_kind(place, skipped)
         if place.what == PEER:
             kind = "reordered_collective"
+        elif kind != "startup" and self._same_function(place, waited):
+            kind = "mismatched_collective"
         instead = place.operation or (wait.parted.get(ranks[0], "") if wait else "")
         opened = next((entry for entry in reversed(place.entries) if not entry.get("done")), None)
         number = f" {opened['sequence']}" if opened is not None and place.what == COLLECTIVE else ""
@@ -217,6 +236,16 @@ class Judgement:
             kind, f"is in {instead or 'another collective'}{number}{group} instead", SAME_ORDER, confidence, place.place
         )
         return finding(ranks, self.places, waited, cause)
+
+    def _same_function(self, place: Position, waited: Wait | None) -> bool:
+        """Whether it and those that wait call their collectives in the same function: it is that call that differs."""
+        others = [self.places[rank].place for rank in (waited.ranks if waited else ()) if rank in self.places]
+        own = (place.place.get("file"), place.place.get("function"))
+        return (
+            bool(others)
+            and own[1] not in (None, "<module>")
+            and all((other.get("file"), other.get("function")) == own for other in others)
+        )
 
     def _group_of(self, place: Position, entry: Mapping[str, Any]) -> Sequence[int]:
         return place.groups.get(str(entry.get("group")), ()) or sorted(self.places)
@@ -259,6 +288,8 @@ class Judgement:
         return Wait(name, None, tuple(group), ranks=own, missing=sorted(ranks))
 
 
+ALIKE = ("all_reduce", "broadcast", "reduce", "all_gather", "reduce_scatter")
+"""Collectives whose input has the same size on all ranks."""
 SAME = "Have every rank call that collective with the same root, size and type."
 SAME_ORDER = (
     "Have every rank call the same collectives in the same order: look for a condition, an exception or a count that "

@@ -14,6 +14,8 @@ from typing import Any
 
 RETRANSMITS = 3
 """Unanswered retransmissions of one segment: Linux waits 0.2 s before the first and twice as long before each next."""
+CONNECTS = 2
+"""The same for connecting, where it waits 1 s before the first."""
 LOST = 3
 """Segments that were sent and did not arrive; one or two may be under way."""
 CONNECTING = "SYN_SENT"
@@ -39,7 +41,8 @@ def lost(places: Mapping[int, Any]) -> list[Link]:
     addresses = addresses_of(ends.values())
     found: dict[tuple[int, int], Link] = {}
     for (host, port, other_host, other_port), (rank, one) in ends.items():
-        if one.get("retransmits", 0) < RETRANSMITS or not (one.get("send") or one.get("state") == CONNECTING):
+        connecting = one.get("state") == CONNECTING
+        if one.get("retransmits", 0) < (CONNECTS if connecting else RETRANSMITS) or not (one.get("send") or connecting):
             continue
         other_rank, other = ends.get((other_host, other_port, host, port), (None, None))
         if other is None or other_rank is None:

@@ -15,10 +15,11 @@ from typing import Any
 
 from .shape import rank as as_rank
 
-COLLECTIVE, PEER, JOINING, CODE, STOPPED, DEAD, ABSENT = (
+COLLECTIVE, PEER, JOINING, STORE, CODE, STOPPED, DEAD, ABSENT = (
     "collective",
     "peer",
     "joining",
+    "store",
     "code",
     "stopped",
     "dead",
@@ -40,6 +41,7 @@ ALIASES = {
 ALIASES.update({"reducescatter": "reduce_scatter", "_allgather_base": "all_gather", "allgather_base": "all_gather"})
 ALIASES.update({"all_to_all_single": "all_to_all", "all_gather_into_tensor": "all_gather"})
 ALIASES.update({"reduce_scatter_tensor": "reduce_scatter", "_all_gather_base": "all_gather"})
+_ASKS = ("poll", "ppoll", "recvfrom", "recvmsg", "read")
 _LIBRARY = re.compile(
     r"^<|(?:^|/)(?:site-packages|dist-packages)/|/lib/python3[^/]*/|(?:^|/)sitecustomize\.py$|^/usr/lib/"
 )
@@ -94,7 +96,7 @@ class Position:
 
     @property
     def waits(self) -> bool:
-        return self.what in {COLLECTIVE, PEER, JOINING}
+        return self.what in {COLLECTIVE, PEER, JOINING, STORE}
 
 
 def position(seen: Mapping[str, Any], node: str) -> Position:
@@ -119,6 +121,8 @@ def position(seen: Mapping[str, Any], node: str) -> Position:
         found.what = COLLECTIVE  # DistributedDataParallel, or an optimizer: C++ waits, not Python
     if found.what == CODE and _in_wait(found):
         found.what = COLLECTIVE
+    elif found.what == CODE and _in_store(found):
+        found.what, found.operation = STORE, "a key of the store"
     return found
 
 
@@ -170,3 +174,12 @@ def _in_wait(found: Position) -> bool:
     tasks = found.seen.get("tasks", [])
     # A sleep is its own; a lock of Python's is what a function of a library waits for.
     return bool(tasks) and tasks[0].get("call") in ("futex", "") and tasks[0].get("cpu", 0) < 0.2
+
+
+def _in_store(found: Position) -> bool:
+    """Whether its main thread waits in C++ for an answer of the store, as Store.get and Store.wait do."""
+    tasks = found.seen.get("tasks", [])
+    if found.seen.get("joined") is not True or not tasks or tasks[0].get("call") not in _ASKS:
+        return False
+    # In Python's own functions, it waits for something else.
+    return bool(found.frames) and (of_user(found.frames[0]) or "/torch/" in str(found.frames[0].get("file", "")))
