@@ -81,6 +81,25 @@ def test_all_logs_are_sent_and_nothing_else(job: Path) -> None:
     assert "what ranks/rank-00063.log says" in whole and "hf_s3cret" not in whole
 
 
+def test_what_was_found_of_a_hang_is_sent_too(job: Path, tmp_path: Path) -> None:
+    for number in range(1, 30):
+        (job / f"hangs/{number:04d}").mkdir(parents=True)
+        (job / f"hangs/{number:04d}/finding.json").write_text(f'{{"number": {number}}}')
+    for name in ("0029/examination.json", "0029/002.z", "0029/ranks.json", "request/examination.json"):
+        (job / "hangs" / name).parent.mkdir(exist_ok=True)
+        (job / "hangs" / name).write_text('{"log": "token=hf_s3cret-value"}')
+    (job / "spec.json").write_text('{"spec": {"environment": {"HF_TOKEN": "hf_s3cret-value"}}}')
+    copy = Copy(str(tmp_path / "here"), "digits", "gpu1")
+    sent = [name for name in copied(job, copy) if name.startswith("hangs/")]
+    last = [f"hangs/{number:04d}/finding.json" for number in range(11, 30)]
+    assert sent == [*last[:-1], "hangs/0029/examination.json", last[-1]]
+    assert "s3cret" not in (copy.path / "hangs/0029/examination.json").read_text()
+    assert copied(job, copy) == []
+    (job / "state.json").write_text(json.dumps({**STATE, "run": 2, "run_id": "r2"}))
+    copied(job, copy)
+    assert (copy.path / "runs/0001/hangs/0029/finding.json").exists()
+
+
 def test_no_folder_no_logs(tmp_path: Path) -> None:
     nothing = NodeFolder(str(tmp_path / "none"), "digits", "gpu1", MIB)
     assert nothing.reply({}, set()) == {"files": [], "more": False, "problems": []}

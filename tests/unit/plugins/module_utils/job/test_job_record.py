@@ -33,6 +33,7 @@ STATE: dict[str, Any] = {
     "figures": {"step": 3, "loss": 0.5, "bad_loss": "", "unit": "step", "slowest_rank": 1},
     "shrunk_from": None,
     "first_failure": {"node": "gpu1", "rank": 1, "cause": "x", "remedy": "", "line": "y"},
+    "hang": {"bound": 60.0, "why": "it trains", "findings": [{"silent": 61.0, "ranks": [1], "woke": None}]},
     "later": "a field of a release to come",
 }
 
@@ -54,6 +55,11 @@ def test_an_ordinary_state_is_taken_as_it_is() -> None:
         ({"hosts": [1]}, "hosts is not a list of texts"),
         ({"members": [{"name": "a", "slots": ["0"]}]}, "members is not a list of nodes with their slots"),
         ({"figures": {"loss": "1"}}, "figures is not a mapping of figures"),
+        ({"hang": []}, "hang is not a mapping with the bound of silence and findings"),
+        ({"hang": {"bound": -1}}, "hang is not a mapping with the bound of silence and findings"),
+        ({"hang": {"findings": [{"ranks": ["1"]}]}}, "hang is not a mapping with the bound of silence and findings"),
+        ({"hang": {"findings": [{"link": "x"}]}}, "hang is not a mapping with the bound of silence and findings"),
+        ({"hang": {"findings": [{}] * 101}}, "hang is not a mapping with the bound of silence and findings"),
         ({"runtime": "host"}, "it says that the job runs on the host, where no job of this name was started"),
     ],
 )

@@ -278,6 +278,25 @@ def test_what_nccl_connected_stands_with_the_last_job() -> None:
     assert "NCCL has connected" not in Page(page(document(inputs))).words
 
 
+def test_who_waits_for_whom_stands_with_the_last_job() -> None:
+    inputs = report_clusters.three()
+    jobs = json.loads(json.dumps(inputs.jobs))
+    found = {
+        **{"at": "2026-11-28T10:00:00Z", "silent": 61.0, "bound": 60.0, "ranks": [1], "confidence": "certain"},
+        **{"collective": {"operation": "all_reduce", "sequence": 9, "ranks": [0, 2]}, "missing": ["lab3"]},
+        **{"does": {"function": "<b>load</b>", "file": "data.py", "line": 33}, "remedy": "see data.py:33."},
+        "sentence": "Rank 1 on lab2 has not come to all_reduce number 9",
+    }
+    for result in jobs.values():
+        for job in result["jobs"]:
+            job["summary"]["hangs"] = [found]
+    words = Page(page(document(changed(jobs=jobs)))).words
+    assert "Rank 1 on lab2 has not come to all_reduce number 9. Remedy see data.py:33." in words
+    assert "Found at 2026-11-28T10:00:00Z, after 61 s without progress (certain). Nothing is known of lab3." in words
+    assert "waits for rank 1 in all_reduce 9" in words and "is in <b>load</b>, data.py:33" in words
+    assert "Who waits for whom" not in Page(page(document(inputs))).words
+
+
 def test_not_verified_is_not_called_right() -> None:
     content = document(changed(verify=parse_verify(None)))
     assert content["verdict"]["text"] == "All 3 nodes answer, and what was seen of them is right. Not verified yet."

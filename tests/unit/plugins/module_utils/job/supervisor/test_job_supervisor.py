@@ -18,7 +18,11 @@ from typing import Any
 
 import pytest
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.supervisor.base import PROGRAM
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.supervisor.local_run import survivors
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.supervisor.local_run import (
+    environments,
+    rank_pids,
+    survivors,
+)
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.supervisor_archive import supervisor_archive
 
 LAUNCH = "[2026-11-20 10:00:00,000] [INFO] [launch.py:1:main] "
@@ -293,3 +297,27 @@ def test_stop_while_the_configuration_is_read(job: Job, deepspeed: Path, tmp_pat
     (job.folder / "stop").touch()
     state = job.end()
     assert (state["state"], state["reason"]) == ("stopped", "on request")
+
+
+def test_of_two_jobs_on_one_node_each_has_its_own_ranks(tmp_path: Path) -> None:
+    started = []
+    try:
+        for job in ("one", "two"):
+            for rank in ("0", "1"):
+                # The rank, and a data loader that inherits what it is called.
+                command = ["sh", "-c", "sleep 60 & sleep 60"]
+                marks = {"PATH": os.environ["PATH"], "SWARMSPEED_JOB": str(tmp_path / job), "RANK": rank}
+                started.append(subprocess.Popen(command, env=marks, start_new_session=True))
+        deadline = time.monotonic() + 10
+        while len(environments(tmp_path / "two")) < 6 and time.monotonic() < deadline:
+            time.sleep(0.05)
+        pids = [process.pid for process in started]
+        assert rank_pids(environments(tmp_path / "one")) == {0: pids[0], 1: pids[1]}
+        assert rank_pids(environments(tmp_path / "two")) == {0: pids[2], 1: pids[3]}
+    finally:
+        for process in started:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+    assert environments(tmp_path / "one") == {}
+    odd = {7: {b"RANK": b"x"}, 8: {b"RANK": b"9" * 30}, 9: {}}
+    assert rank_pids(odd) == {}
