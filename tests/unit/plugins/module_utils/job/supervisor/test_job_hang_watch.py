@@ -147,7 +147,7 @@ def test_a_script_that_prints_nothing_is_not_said_to_hang_while_every_rank_makes
     assert len(job.examined) == 2
     assert 60 <= job.examined[1] - job.examined[0] <= 60 + job.takes + 2
     assert (job.log, job.findings) == ([], [])
-    # From then on it is silent anew.
+    # From then on it is silent again.
     assert job.go_on(590) is None and len(job.examined) == 2
 
 
