@@ -28,6 +28,7 @@ options: {}
 attributes:
   action_group:
     support: full
-    description: Use C(group/swarmspeed.cluster.jobs) in C(module_defaults) to set O(jobs_dir) and O(name) for all modules of jobs.
+    description: >-
+      Use C(group/swarmspeed.cluster.jobs) in C(module_defaults) to set O(jobs_dir) and O(name) for all modules of jobs.
     membership: [swarmspeed.cluster.jobs]
 """
