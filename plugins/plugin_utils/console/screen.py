@@ -25,8 +25,8 @@ WORTH_TELLING = 5.0
 SIGNS = {"ok": "✓", "failed": "✗", "note": "!", "wait": "…", "changed": "~"}
 ASCII = {"ok": "ok", "failed": "FAILED", "note": "!", "wait": "...", "changed": "~"}
 """For a terminal or a log that is not UTF-8."""
-HOSTS = "\0"
-"""Where the hosts of an error are put in its first line."""
+NAME = "\0"
+"""Stands for the name of a host, or of those that an error is about."""
 T = TypeVar("T")
 FAILURES = (Outcome.FAILED, Outcome.RESCUED, Outcome.UNREACHABLE)
 
@@ -42,19 +42,29 @@ class Line:
 def grouped(texts: Mapping[str, str]) -> list[tuple[list[str], str]]:
     """Return the hosts that say the same, each group with its text; where it begins with a host, it begins with all.
 
-    Two texts are the same if they differ only in the name of their host.
+    Two texts are the same if they differ only in the name of their host; then it says whom else it is about.
     """
     groups: dict[str, list[str]] = {}
     often = Counter(texts.values())
     for host, text in texts.items():
         alone = rf"(?<![\w.-]){re.escape(host)}(?![\w-])"
-        groups.setdefault(text if often[text] > 1 else re.sub(alone, "\0", text), []).append(host)
+        groups.setdefault(text if often[text] > 1 else re.sub(alone, NAME, text), []).append(host)
     found = []
-    for same, hosts in groups.items():
-        text = same.removeprefix("\0:")
-        named = text != same and len(hosts) > 1
-        found.append((hosts, (f"{listing(hosts)}:{text}" if named else same).replace("\0", hosts[0])))
+    for same, (first, *others) in groups.items():
+        begin, rest = (f"{NAME}:", same.removeprefix(f"{NAME}:")) if same.startswith(f"{NAME}:") else ("", same)
+        if begin and others:
+            begin = f"{listing([first, *others])}:"
+        more = f" (the same for {listing(others)})" if others and NAME in rest else ""
+        found.append(([first, *others], f"{begin}{rest}{more}".replace(NAME, first)))
     return found
+
+
+def grouped_exactly(texts: Mapping[str, str]) -> list[tuple[list[str], str]]:
+    """Return the hosts that have the same text, with it."""
+    groups: dict[str, list[str]] = {}
+    for host, text in texts.items():
+        groups.setdefault(text, []).append(host)
+    return [(hosts, text) for text, hosts in groups.items()]
 
 
 class Screen:
@@ -192,14 +202,15 @@ class Screen:
         lines = []
         groups = grouped(self._ordered(self._messages))
         for hosts, text in groups:
-            head = f"{listing(hosts)}: " if len(groups) > 1 and not text.startswith(listing(hosts)) else ""
+            named = len(groups) < 2 or hosts[0] in text.partition("\n")[0]
+            head = "" if named else f"{listing(hosts)}: "
             lines += [Line(f"  {part}") for part in f"{head}{text}".rstrip("\n").split("\n")]
         return lines
 
     def _differences(self) -> list[Line]:
         """As they are, so that they can be copied."""
         lines = []
-        for hosts, text in grouped(self._ordered(self._diffs)):
+        for hosts, text in grouped_exactly(self._ordered(self._diffs)):
             name = self._task.name if self._task else ""
             lines += self._wrapped("changed", f"{name}: {self._names(hosts)}", "changed", "  ")
             lines += [Line(part) for part in text.rstrip("\n").split("\n")]
@@ -214,7 +225,7 @@ class Screen:
         name = f"{self._task.role}: {self._task.name}" if self._task.role else self._task.name
         for outcome, sign, note in ((Outcome.RESCUED, "note", "; its rescue follows"), (Outcome.FAILED, "failed", "")):
             texts = {host: text for host, (had, text) in errors.items() if had is outcome}
-            lines += self._one_kind(f"{name}{HOSTS}{note}", sign, grouped(texts))
+            lines += self._one_kind(f"{name}{NAME}{note}", sign, grouped(texts))
         if any(outcome is not Outcome.RESCUED for outcome, dummy in errors.values()):
             self._broken = True
             self._failed.update({} if self._task.once else dict.fromkeys(errors))
@@ -228,7 +239,7 @@ class Screen:
             where = f" ({self._names(hosts)})"
             if text.startswith(f"{listing(hosts)}:") or (self._task and self._task.once):
                 where = ""
-            lines += self._wrapped(sign, head.replace(HOSTS, where), sign)
+            lines += self._wrapped(sign, head.replace(NAME, where), sign)
             # What a rescue repeats.
             shown = "(as above)" if text in self._errors_shown else text.strip("\n")
             lines += [Line(f"  {part}", sign) for part in shown.split("\n")]

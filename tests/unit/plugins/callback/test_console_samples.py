@@ -8,12 +8,18 @@ from __future__ import annotations
 import re
 import subprocess
 import textwrap
+from pathlib import Path
 
 import pytest
 
 from tests.console_runs import RECORDED, rows, shown
 from tests.documents import ROOT, text
+from tests.stand_ins import StandIns
 from tests.unit.plugins.callback.test_console_runs import ANSIBLE, environment, without_times
+from tests.unit.roles.test_docker_alone import ENGINE, after, facts
+
+SOCKET = {"exists": True, "woth": False, "roth": False, "mode": "0660"}
+"""The engine's, as the role checks it."""
 
 
 def recorded_lines(name: str) -> list[str]:
@@ -78,3 +84,21 @@ def test_the_document_shows_it(sample: str, mistake: tuple[str, str]) -> None:
     wrapped = [part for line in lines for part in textwrap.wrap(line, 140, subsequent_indent="  ")]
     found = dict(re.findall(r"<!-- run: (\w+) -->\n```text\n(.*?)```", text("docs/console.md"), re.S))
     assert found[sample] == "\n".join(wrapped) + "\n"
+
+
+@pytest.mark.slow
+def test_a_role_of_this_collection_on_stand_ins(tmp_path: Path) -> None:
+    """Tasks that a role includes, and those of preflight within it, are the role's."""
+    hosts = StandIns(tmp_path, "docker", ["systemd_service"], {"stat": SOCKET}, grouped=False, tags=["engine"])
+    for name, found in (("empty", facts()), ("ready", facts("job", **ENGINE))):
+        hosts.add(name, found, after(found))
+    given = environment(tmp_path, {})
+    assert without_times(hosts.play(environment=given).partition("\n[")[0]) == [
+        "all: empty, ready",
+        "  ~ Merge the engine's configuration, keeping the user's own keys: empty",
+        "  ~ Install the engine and what community.docker needs: empty",
+        "  ~ Start the engine: empty",
+        "✓ docker: 3 changes",
+        "  empty goes on (the same for ready)",
+        "✓ Done in 1 s: 3 changes (3 on empty).",
+    ]

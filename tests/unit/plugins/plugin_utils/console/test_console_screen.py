@@ -299,7 +299,9 @@ def test_signs_without_unicode() -> None:
     [
         ({"a": "a: x", "b": "b: x"}, [(["a", "b"], "a, b: x")]),
         ({"a": "a: x", "b": "b: y"}, [(["a"], "a: x"), (["b"], "b: y")]),
-        ({"a": "see a", "b": "see b"}, [(["a", "b"], "see a")]),
+        ({"a": "a goes on", "b": "b goes on"}, [(["a", "b"], "a goes on (the same for b)")]),
+        ({"a": "a: a goes on", "b": "b: b goes on"}, [(["a", "b"], "a, b: a goes on (the same for b)")]),
+        ({"a": "no x", "b": "no x"}, [(["a", "b"], "no x")]),
         # A name within a longer one is another host.
         ({"gpu1": "gpu10: x", "gpu2": "gpu20: x"}, [(["gpu1"], "gpu10: x"), (["gpu2"], "gpu20: x")]),
         # A name that is also a word.
