@@ -18,6 +18,7 @@ from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible.module_utils.errors import UnsupportedError
 from ansible.plugins.action import ActionBase
 from ansible.release import __version__ as ansible_version
+from ansible.utils.collection_loader import AnsibleCollectionConfig
 
 from ..module_utils.common.reported import sentence
 from ..module_utils.common.secret_names import mask_text
@@ -35,7 +36,7 @@ from ..plugin_utils.plan.variables import VariableError, rendered, typed
 from ..plugin_utils.preflight.connection_names import given_by_ansible, known_names
 from ..plugin_utils.preflight.connections import OF_CONNECTIONS
 from ..plugin_utils.preflight.controller import Controller
-from ..plugin_utils.preflight.controller_io import kind, text, writable
+from ..plugin_utils.preflight.controller_io import copies, kind, text, writable
 from ..plugin_utils.preflight.controller_io import names as names_in
 from ..plugin_utils.preflight.facts import FACT_CHECKS, Facts
 from ..plugin_utils.preflight.inventory import Inventory
@@ -51,6 +52,15 @@ OMITTED = getattr(errors, "AnsibleValueOmittedError", AnsibleUndefinedVariable)
 
 
 TABLES = "see the tables of checks in docs/troubleshooting.md"
+
+
+def searched() -> Iterable[str]:
+    """Return the folders in which Ansible looks for collections, in order."""
+    if AnsibleCollectionConfig.collection_finder is None:
+        return ()
+    return list(AnsibleCollectionConfig.collection_paths)
+
+
 CHECKS_OF_UNDOING = frozenset(
     {
         *(
@@ -216,7 +226,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
             writable=writable if arguments["launches"] else lambda _path: True,
             bundle=lambda: self._bundle(files.get(BUNDLE_VARIABLE), arguments),
             image=image_problems,
-            controller=CONTROLLER,
+            controller=replace(CONTROLLER, copies=copies(searched())),
             play=play_hosts(variables, self._task),
             connections=known_names(values.values()),
             from_ansible={

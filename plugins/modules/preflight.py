@@ -14,11 +14,11 @@ description:
   - Runs on the controller alone, contacts no host and changes nothing. Meant for C(run_once).
   - Collects all problems and fails once, with a numbered list of lines C(host or variable, what is wrong, remedy, name
     of the check).
-  - The stage V(inventory) needs no connection. Its checks are C(ansible_version), C(play_hosts), C(connections),
-    C(unused_files), C(groups), C(managers), C(names), C(network_mode), C(cluster_address), C(swarm_values),
-    C(overlay_values), C(runtime), C(gpu_slots), C(variable_names), C(variable_values), C(values), C(launch_values),
-    C(system_folders), C(overlaps), C(nccl_env), C(container_environment), C(container_options), C(files), C(vscode),
-    C(ca_certificate), C(image_settings) and C(bundle).
+  - The stage V(inventory) needs no connection. Its checks are C(ansible_version), C(copies), C(play_hosts),
+    C(connections), C(unused_files), C(groups), C(managers), C(names), C(network_mode), C(cluster_address),
+    C(swarm_values), C(overlay_values), C(runtime), C(gpu_slots), C(variable_names), C(variable_values), C(values),
+    C(launch_values), C(system_folders), C(overlaps), C(nccl_env), C(container_environment), C(container_options),
+    C(files), C(vscode), C(ca_certificate), C(image_settings) and C(bundle).
   - The stage V(facts) judges what M(swarmspeed.cluster.node_facts) found on all hosts. Its checks are C(reachable),
     C(distribution), C(architectures), C(end_of_life), C(systemd), C(python), C(clock), C(proxy), C(disk), C(image),
     C(foreign_files), C(foreign_swarm), C(host_names), C(swarm_fixed), C(swarm_managers), C(swarm_left),

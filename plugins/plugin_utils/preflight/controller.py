@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ..core.problems import Problem
@@ -27,10 +27,14 @@ reference_appendices/release_and_maintenance.html"""
 
 @dataclass(frozen=True)
 class Controller:
-    """Versions of ansible-core and of the Python that runs it, as they write them themselves."""
+    """Versions of ansible-core and of the Python that runs it, as they write them themselves.
+
+    ``copies`` are folder and version of each copy of this collection that Ansible could find, the one that runs first.
+    """
 
     core: str
     python: str
+    copies: Sequence[tuple[str, str]] = ()
 
 
 def check_ansible_version(controller: Controller | None) -> Iterator[Problem]:
@@ -52,6 +56,21 @@ def check_ansible_version(controller: Controller | None) -> Iterator[Problem]:
             subject,
             f"reached its end of life in {ended} and no longer gets fixes, not even for security",
             f"{_remedy(controller)}; or leave this check out with preflight_skip",
+            fatal=False,
+        )
+
+
+def check_copies(controller: Controller | None) -> Iterator[Problem]:
+    """No newer copy of this collection is installed where Ansible does not look first."""
+    if controller is None or len(controller.copies) < 2:
+        return
+    (folder, version), *others = controller.copies
+    newer = [f"{other} in {place}" for place, other in others if _numbers(other) > _numbers(version) > ()]
+    if newer:
+        yield Problem(
+            f"swarmspeed.cluster {version}",
+            f"is used, and not {' or '.join(newer)}, as collections_path names the folder of {folder} first",
+            "remove the older copy, or change the order in collections_path",
             fatal=False,
         )
 

@@ -5,8 +5,12 @@
 
 from __future__ import annotations
 
+import json
 import os
+from collections.abc import Iterable
 from pathlib import Path
+
+COLLECTION = ("swarmspeed", "cluster")
 
 
 def kind(path: str) -> str | None:
@@ -43,3 +47,21 @@ def names(path: str) -> list[str]:
         return sorted(one.name for one in Path(path).iterdir())
     except (OSError, ValueError):
         return []
+
+
+def copies(paths: Iterable[str]) -> list[tuple[str, str]]:
+    """Return folder and version of each copy of this collection, the one that runs first; a checkout has no version."""
+    own = Path(__file__).resolve().parents[3]
+    found = [own]
+    for path in paths:
+        folder = Path(path, "ansible_collections", *COLLECTION).resolve()
+        if folder not in found and kind(str(folder)):
+            found.append(folder)
+    return [(str(folder), _version(folder)) for folder in found]
+
+
+def _version(folder: Path) -> str:
+    try:
+        return str(json.loads(text(str(folder / "MANIFEST.json")))["collection_info"]["version"])
+    except (ValueError, KeyError, TypeError):
+        return ""

@@ -15,7 +15,7 @@ from ..core.values import mapping, whole
 from ..training_container.options import SECCOMP, profile_name, profile_problems
 from ..training_container.values import READ, wrong_values
 from .connections import check_connections
-from .controller import check_ansible_version
+from .controller import check_ansible_version, check_copies
 from .controller_files import check_ca_certificate, check_files, check_vscode
 from .inventory import Inventory, one_for_all
 from .launch_values import check_launch_values
@@ -236,6 +236,7 @@ REPEATED = ("unused_files",)
 
 INVENTORY_CHECKS: dict[str, Callable[[Inventory], Iterator[Problem]]] = {
     "ansible_version": lambda inventory: check_ansible_version(inventory.controller),
+    "copies": lambda inventory: check_copies(inventory.controller),
     "play_hosts": check_play_hosts,
     "connections": check_connections,
     "unused_files": check_unused_files,

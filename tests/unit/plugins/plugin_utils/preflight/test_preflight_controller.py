@@ -5,6 +5,9 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.core.problems import Problem
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.controller import (
@@ -13,7 +16,9 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.contr
     LEAST,
     Controller,
     check_ansible_version,
+    check_copies,
 )
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.controller_io import copies
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -69,3 +74,41 @@ def test_any_text_ends_in_at_most_one_problem(core: str, python: str) -> None:
 
 def test_the_least_and_the_current_release_are_distinguished_from_those_that_ended() -> None:
     assert (".".join(map(str, LEAST[:2])) in ENDED, CURRENT in ENDED) == (True, False)
+
+
+def of_copies(*versions: str) -> list[Problem]:
+    folders = [(f"/{letter}", version) for letter, version in zip("abc", versions)]
+    return list(check_copies(Controller("2.21.5", "3.13.5", folders)))
+
+
+def test_a_newer_copy_that_is_not_used_is_a_warning() -> None:
+    (problem,) = of_copies("1.9.0", "1.10.0", "2.0.0")
+    assert not problem.fatal
+    assert problem.line() == (
+        "swarmspeed.cluster 1.9.0: is used, and not 1.10.0 in /b or 2.0.0 in /c, as collections_path names the folder "
+        "of /a first. Remedy: remove the older copy, or change the order in collections_path."
+    )
+
+
+@pytest.mark.parametrize(
+    "versions", [(), ("1.0.0",), ("1.10.0", "1.9.0"), ("1.0.0", "1.0.0"), ("", "1.0.0"), ("1.0.0", "")]
+)
+def test_copies_of_which_the_newest_is_used_are_not_reported(versions: tuple[str, ...]) -> None:
+    assert of_copies(*versions) == []
+    assert list(check_copies(None)) == []
+
+
+def test_copies_are_found_in_the_order_in_which_ansible_looks(tmp_path: Path) -> None:
+    places = [tmp_path / name for name in ("first", "empty", "link", "broken", "second")]
+    roots = [place / "ansible_collections/swarmspeed/cluster" for place in places]
+    for place, root, version in zip(places, roots, ("1.0.0", None, None, "", "2.0.0")):
+        place.mkdir()
+        if version is not None:
+            root.mkdir(parents=True)
+            manifest = json.dumps({"collection_info": {"version": version}}) if version else "[]"
+            (root / "MANIFEST.json").write_text(manifest, encoding="utf-8")
+    roots[2].parent.mkdir(parents=True)
+    roots[2].symlink_to(roots[0])
+    (dummy, version), *others = copies(map(str, places))
+    assert version == ""  # that of the tests, which has no manifest
+    assert others == [(str(roots[0]), "1.0.0"), (str(roots[3]), ""), (str(roots[4]), "2.0.0")]
