@@ -232,9 +232,10 @@ class Judgement:
         opened = next((entry for entry in reversed(place.entries) if not entry.get("done")), None)
         number = f" {opened['sequence']}" if opened is not None and place.what == COLLECTIVE else ""
         group = f" of ranks {names_of(self._group_of(place, opened))}" if opened is not None and number else ""
-        cause = Cause(
-            kind, f"is in {instead or 'another collective'}{number}{group} instead", SAME_ORDER, confidence, place.place
-        )
+        does = f"is in {instead or 'another collective'}{number}{group} instead"
+        if place.what == STORE:
+            does = f"waits for {place.operation} instead"
+        cause = Cause(kind, does, SAME_ORDER, confidence, place.place)
         return finding(ranks, self.places, waited, cause)
 
     def _same_function(self, place: Position, waited: Wait | None) -> bool:

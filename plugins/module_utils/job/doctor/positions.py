@@ -41,7 +41,7 @@ ALIASES = {
 ALIASES.update({"reducescatter": "reduce_scatter", "_allgather_base": "all_gather", "allgather_base": "all_gather"})
 ALIASES.update({"all_to_all_single": "all_to_all", "all_gather_into_tensor": "all_gather"})
 ALIASES.update({"reduce_scatter_tensor": "reduce_scatter", "_all_gather_base": "all_gather"})
-_ASKS = ("poll", "ppoll", "recvfrom", "recvmsg", "read")
+_ASKS = ("poll", "ppoll", "recvfrom", "recvmsg")
 _LIBRARY = re.compile(
     r"^<|(?:^|/)(?:site-packages|dist-packages)/|/lib/python3[^/]*/|(?:^|/)sitecustomize\.py$|^/usr/lib/"
 )

@@ -52,7 +52,7 @@ class Started:
 
 @pytest.fixture(autouse=True)
 def without_py_spy(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(answers.shutil, "which", lambda _name: None)
+    monkeypatch.setattr("shutil.which", lambda _name: None)
 
 
 @pytest.fixture

@@ -86,7 +86,20 @@ def test_what_is_no_examination_is_left_out(damaged: Any) -> None:
     assert judge([damaged], {"world_size": "many", "nodes": 1})["ranks"] == []
 
 
-HOSTILE = (None, -1, 1 << 62, 1.5, True, "", "\x1b[2J\u202e" + "x" * 5000, [], [[]], {}, {"x": {}}, [1] * 5000)
+HOSTILE: tuple[Any, ...] = (
+    None,
+    -1,
+    1 << 62,
+    1.5,
+    True,
+    "",
+    "\x1b[2J\u202e" + "x" * 5000,
+    [],
+    [[]],
+    {},
+    {"x": {}},
+    [1] * 5000,
+)
 
 
 def places_in(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
