@@ -5,7 +5,6 @@
 
 python -m tests.doctor.hangbench inside FOLDER          prints the variables that ranks need
 python -m tests.doctor.hangbench answer FOLDER REQUEST  examines, judges and prints the answer
-python -m tests.doctor.hangbench watch FOLDER REQUEST   (for --when start) answers when the learned bound has passed
 python -m tests.doctor.hangbench keep RESULTS           keeps the examinations of scored runs as fixtures
 
 Ranks in a network namespace of their own are nodes of their own. What was examined is kept beside the request.
@@ -18,17 +17,13 @@ import os
 import re
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.doctor import bound, collect, inside, judge
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.supervisor.progress import METRIC
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.doctor import collect, inside, judge
 
 EXAMINATIONS = Path(__file__).parent / "examinations"
 KEPT_LINES = 60
-HANG_AFTER = 600.0
-"""The default of deepspeed_launch_hang_after."""
 
 
 def examined(folder: str, ranks: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -69,26 +64,6 @@ def asked(folder: str, request: Path) -> dict[str, Any]:
     return judge.judge(found, job)
 
 
-def watched(folder: str, request: Path) -> dict[str, Any]:
-    """Wait, as the supervisor does, until the silence is longer than the job's own pace explains, and ask then."""
-    lines = Path(json.loads(request.read_text(encoding="utf-8"))["lines"])
-    pace = bound.Pace(HANG_AFTER, time.monotonic())
-    read = 0
-    while True:
-        written = lines.read_text(encoding="utf-8", errors="replace").splitlines() if lines.exists() else []
-        for line in written[read:]:
-            text = json.loads(line)[2]
-            kind = bound.STEP if METRIC.search(text) else bound.announced(text) or bound.LINE
-            pace.note(kind, time.monotonic())
-        read = len(written)
-        if pace.bound().over(time.monotonic()):
-            found = asked(folder, request)
-            if found["hang"]:
-                return {**found, "bound": pace.bound().seconds}
-            pace.note(bound.COLLECTIVE, time.monotonic())
-        time.sleep(0.5)
-
-
 def main() -> int:
     what, folder, *rest = sys.argv[1:]
     if what == "inside":
@@ -99,8 +74,6 @@ def main() -> int:
         print(json.dumps(collect.examine(Path("/"), json.loads(ranks), node=node)))
     elif what == "answer":
         print(json.dumps(answer(asked(folder, Path(rest[0])))))
-    elif what == "watch":
-        print(json.dumps(answer(watched(folder, Path(rest[0])))))
     elif what == "keep":
         keep(Path(folder))
     return 0

@@ -70,7 +70,7 @@ def cause_of(place: Position, kernel: list[dict[str, Any]]) -> Cause:
 
 def _ended(place: Position, kernel: list[dict[str, Any]]) -> Cause | None:
     if place.what == ABSENT:
-        return Cause("lost_process", "is not there: it was not started, or its node does not answer", START, LIKELY)
+        return Cause("lost_process", "was not started, or its node does not answer", START, LIKELY)
     if place.what != DEAD:
         return None
     killed = [one["line"] for one in kernel if f"process {place.seen.get('pid')} " in one["line"]]

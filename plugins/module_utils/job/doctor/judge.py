@@ -215,7 +215,7 @@ class Judgement:
         if first and (cause.kind == "own_code" or self.places[ranks[0]].what == ABSENT):
             cause.kind = "startup"
             if self.places[ranks[0]].what == ABSENT:
-                cause.words, cause.remedy = "has not come: it was not started, or its node does not answer", START
+                cause.words, cause.remedy = "was not started, or its node does not answer", START
         return finding(ranks, self.places, waited, cause)
 
     def _parted(self, ranks: list[int], confidence: str, wait: Wait | None = None) -> dict[str, Any]:

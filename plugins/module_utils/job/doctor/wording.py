@@ -43,7 +43,7 @@ def awaited(wait: Wait | None) -> str:
         return "the others"
     number = f" number {wait.sequence}" if wait.sequence is not None else ""
     size = sum(math.prod(one) for one in wait.sizes)
-    values = f", {size} values" if size else ""
+    values = f", {size} value{'s' if size > 1 else ''}" if size else ""
     group = f" of ranks {names_of(wait.group)}" if wait.group else ""
     if wait.operation in ("send", "recv"):
         return f"{wait.operation} of rank {names_of(wait.ranks)}"
