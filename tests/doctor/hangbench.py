@@ -35,8 +35,8 @@ def examined(folder: str, ranks: list[dict[str, Any]]) -> list[dict[str, Any]]:
     for number, (namespace, own) in enumerate(nodes.items(), start=1):
         enter = ["nsenter", f"--net={namespace}"] if namespace else []
         words = [*enter, sys.executable, "-m", "tests.doctor.hangbench", "examine", folder, f"node{number}"]
-        asked = json.dumps([{"rank": one["rank"], "pid": one["pid"], "folder": folder} for one in own])
-        running.append(subprocess.Popen([*words, asked], stdout=subprocess.PIPE))
+        given = json.dumps([{"rank": one["rank"], "pid": one["pid"], "folder": folder} for one in own])
+        running.append(subprocess.Popen([*words, given], stdout=subprocess.PIPE))
     return [json.loads(process.communicate(timeout=60)[0]) for process in running]
 
 
@@ -54,7 +54,7 @@ def answer(finding: dict[str, Any]) -> dict[str, Any]:
     return {**finding, "ranks": finding["ranks"], "does": words}
 
 
-def asked(folder: str, request: Path) -> dict[str, Any]:
+def examine(folder: str, request: Path) -> dict[str, Any]:
     """Examine and judge once; keep what was examined."""
     given = json.loads(request.read_text(encoding="utf-8"))
     found = examined(folder, given["ranks"])
@@ -73,7 +73,7 @@ def main() -> int:
         node, ranks = rest
         print(json.dumps(collect.examine(Path("/"), json.loads(ranks), node=node)))
     elif what == "answer":
-        print(json.dumps(answer(asked(folder, Path(rest[0])))))
+        print(json.dumps(answer(examine(folder, Path(rest[0])))))
     elif what == "keep":
         keep(Path(folder))
     return 0

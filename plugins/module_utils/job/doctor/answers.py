@@ -80,7 +80,7 @@ def private(path: Path, most: int, behind: int = 0) -> str | None:
 
 def reported(proc: Proc, ranks: Sequence[Rank], until: float) -> dict[int, dict[str, Any]]:
     """Return the reports of ranks that listen for them."""
-    asked = []
+    requested = []
     for one in ranks:
         thread, report = one.path("thread"), one.path("report")
         number = private(thread, 20) if thread else None
@@ -91,18 +91,18 @@ def reported(proc: Proc, ranks: Sequence[Rank], until: float) -> dict[int, dict[
             with contextlib.suppress(OSError):
                 report.unlink()
             if send(proc, one.pid, int(number), inside.REPORT):
-                asked.append((one, report))
+                requested.append((one, report))
     found: dict[int, dict[str, Any]] = {}
     while True:
-        for one, report in asked:
+        for one, report in requested:
             if one.rank not in found and os.path.lexists(report):
                 found[one.rank] = read_report(private(report, LARGEST_REPORT) or "")
-        if len(found) == len(asked) or time.monotonic() >= until:
+        if len(found) == len(requested) or time.monotonic() >= until:
             break
         time.sleep(POLL)
-    late = [(one, report) for one, report in asked if one.rank in found and found[one.rank].get("joined") is False]
+    late = [(one, report) for one, report in requested if one.rank in found and found[one.rank].get("joined") is False]
     if late and time.monotonic() < until:
-        # The name of the store follows, once it was looked up.
+        # The name of the store follows, once it was resolved.
         deadline = min(until, time.monotonic() + 1.5)
         while time.monotonic() < deadline and any("name" not in found[one.rank] for one, _report in late):
             time.sleep(POLL)
@@ -191,7 +191,7 @@ _PIPES: Any = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
 
 def stacks_by_signal(proc: Proc, ranks: Sequence[Rank], until: float) -> Any:
     """Return stacks that faulthandler writes, by rank, and why there are none."""
-    asked, found, problems = [], {}, {}
+    requested, found, problems = [], {}, {}
     for one in ranks:
         path = one.path("stacks")
         if proc.stopped(one.pid):
@@ -203,15 +203,17 @@ def stacks_by_signal(proc: Proc, ranks: Sequence[Rank], until: float) -> Any:
         if path is None or size is None or target is None:
             problems[one.rank] = "it does not catch our signal; py-spy in the container would show its stack"
         elif send(proc, one.pid, target, inside.STACKS):
-            asked.append((one, path, size))
+            requested.append((one, path, size))
     grown: dict[int, int] = {}
-    while asked and time.monotonic() < until:
-        sizes = {one.rank: path.lstat().st_size for one, path, _size in asked if os.path.lexists(path)}
-        if all(sizes.get(one.rank, 0) > size and grown.get(one.rank) == sizes[one.rank] for one, _path, size in asked):
+    while requested and time.monotonic() < until:
+        sizes = {one.rank: path.lstat().st_size for one, path, _size in requested if os.path.lexists(path)}
+        if all(
+            sizes.get(one.rank, 0) > size and grown.get(one.rank) == sizes[one.rank] for one, _path, size in requested
+        ):
             break  # nothing was added since the last look
         grown = sizes
         time.sleep(0.1)
-    for one, path, size in asked:
+    for one, path, size in requested:
         threads = stacks.faulthandler_threads(private(path, LARGEST_STACKS, behind=size) or "")
         if threads:
             found[one.rank] = threads

@@ -77,7 +77,7 @@ def _ended(place: Position, kernel: list[dict[str, Any]]) -> Cause | None:
     why = f" ({killed[-1]})" if killed else ""
     return Cause(
         "lost_process",
-        f"has ended, and the others were not told{why}",
+        f"has ended, and the others have not noticed{why}",
         "See the end of its log. If the kernel killed it for memory: use smaller batches or fewer workers.",
     )
 
@@ -185,12 +185,12 @@ def _waits_for_others(place: Position, main: Mapping[str, Any], kernel: list[dic
     killed = next((child for child in children if child.get("state") == "Z" and child.get("signal")), None)
     # Another job on this node may have run out of memory, too.
     name = re.escape(f"({main.get('name', '')})")
-    told = [one["line"] for one in kernel if re.search(f"out of memory: killed process .*{name}", one["line"], re.I)]
+    reports = [one["line"] for one in kernel if re.search(f"out of memory: killed process .*{name}", one["line"], re.I)]
     able = what in _FOR_PROCESSES and not (what == _COMMAND and children)
-    if not told and place.seen.get("cgroup", {}).get("oom_kills"):
-        told = ["its cgroup has run out of memory"]
-    if killed is not None or (able and told):
-        by = f"was killed by signal {killed['signal']}" if killed else f"the kernel has killed ({told[-1][:100]})"
+    if not reports and place.seen.get("cgroup", {}).get("oom_kills"):
+        reports = ["its cgroup has run out of memory"]
+    if killed is not None or (able and reports):
+        by = f"was killed by signal {killed['signal']}" if killed else f"the kernel has killed ({reports[-1][:100]})"
         return Cause(
             "lost_process",
             f"waits for {what}, which {by}",

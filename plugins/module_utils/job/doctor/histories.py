@@ -60,6 +60,8 @@ def groups_of(one: Position) -> set[Any]:
 
 def waits(places: Mapping[int, Position]) -> list[Wait]:
     """Return for each group the first collective that is not complete, the one that began first in front."""
+    if not any(one.entries for one in places.values()):
+        return _by_stacks(places)
     found = []
     every = {group for one in places.values() for group in groups_of(one)}
     for group in sorted(every, key=str):
@@ -68,6 +70,18 @@ def waits(places: Mapping[int, Position]) -> list[Wait]:
         if one is not None:
             found.append(one)
     return sorted(found, key=lambda wait: wait.began)
+
+
+def _by_stacks(places: Mapping[int, Position]) -> list[Wait]:
+    """Return the collective that most are in where there is no recorder: it is taken for one of all ranks."""
+    entered = {rank: one.operation for rank, one in places.items() if one.what == COLLECTIVE and one.operation}
+    if not entered:
+        return []
+    (name, _count), *_rest = Counter(entered.values()).most_common()
+    within = [rank for rank, other in entered.items() if other == name]
+    parted = {rank: other for rank, other in entered.items() if other != name}
+    missing = [rank for rank in sorted(places) if rank not in within]
+    return [Wait(name, None, tuple(sorted(places)), ranks=within, missing=missing, parted=parted)]
 
 
 def _first_wait(places: Mapping[int, Position], group: Any, histories: Mapping[int, Any]) -> Wait | None:

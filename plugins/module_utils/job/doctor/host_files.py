@@ -122,12 +122,12 @@ def gpus(seconds: float) -> list[dict[str, Any]]:
 def ras(seconds: float) -> str:
     """Return what NCCL's RAS says of the whole job; it is asked on loopback only."""
     answer = b""
-    with contextlib.suppress(OSError), socket.create_connection(RAS, timeout=min(seconds, 1.0)) as asked:
-        asked.settimeout(seconds)
-        asked.sendall(b"timeout 3\nverbose status\n")
+    with contextlib.suppress(OSError), socket.create_connection(RAS, timeout=min(seconds, 1.0)) as ras_socket:
+        ras_socket.settimeout(seconds)
+        ras_socket.sendall(b"timeout 3\nverbose status\n")
         until = time.monotonic() + seconds
         while len(answer) < 1 << 16 and time.monotonic() < until:
-            part = asked.recv(1 << 16)
+            part = ras_socket.recv(1 << 16)
             if not part:
                 break
             answer += part

@@ -55,8 +55,8 @@ class Judgement:
     def result(self) -> dict[str, Any]:
         if any(place.seen.get("moved") for place in self.places.values()):
             return finding([], self.places, None, None, hang=False)
-        for look in (self._gone, self._network, self._joining, self._ends, self._mismatch):
-            found = look()
+        for find in (self._gone, self._network, self._joining, self._ends, self._mismatch):
+            found = find()
             if found is not None:
                 return found
         return finding([], self.places, self._waited(set()), None)
@@ -100,11 +100,11 @@ class Judgement:
             values = {rank: place.values[name] for rank, place in self.places.items() if name in place.values}
             odd = minority(values, usual=values.get(0))
             if odd:
-                said = ", ".join(sorted({str(values[rank]) for rank in odd}))
+                odd_value = ", ".join(sorted({str(values[rank]) for rank in odd}))
                 others = next(str(value) for rank, value in values.items() if rank not in odd)
                 cause = Cause(
                     "startup",
-                    f"joins with {name} {said}, the others with {others}",
+                    f"joins with {name} {odd_value}, the others with {others}",
                     "Give all ranks the same MASTER_ADDR, MASTER_PORT and WORLD_SIZE.",
                     CERTAIN if len(odd) * 2 < len(values) else LIKELY,
                     self.places[odd[0]].place,
@@ -152,7 +152,7 @@ class Judgement:
             parted = sorted(set(one.parted) & circle)
             within = len(one.group) - len(one.missing)
             if parted and len(parted) < within:
-                return self._parted(parted, CERTAIN, one)
+                return self._parted(parted, CERTAIN if one.sequence is not None else LIKELY, one)
         odd = self._odd_groups(circle)
         if odd:
             return self._parted(odd, CERTAIN if len(self.places) > 2 else LIKELY)
@@ -199,9 +199,9 @@ class Judgement:
                 }
                 odd = minority(values, usual=0)
                 if odd:
-                    said = values[odd[0]]
+                    odd_value = values[odd[0]]
                     other = next(value for rank, value in values.items() if rank not in odd)
-                    how = f"calls it with root {said}, and others with root {other}"
+                    how = f"calls it with root {odd_value}, and others with root {other}"
                     cause = Cause("mismatched_collective", how, SAME, LIKELY, self.places[odd[0]].place)
                     return finding(odd, self.places, one, cause)
         return None

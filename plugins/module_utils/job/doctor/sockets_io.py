@@ -29,13 +29,13 @@ def sockets_by_inode(proc: Proc, pids: Sequence[int]) -> dict[int, dict[str, Any
     spaces = {proc.link(pid, "ns", "net"): pid for pid in pids}
     found: dict[int, dict[str, Any]] = {}
     for space, pid in spaces.items():
-        asked = {}
+        own_sockets = {}
         if space and space == own and proc.root == Path("/"):
-            asked = by_netlink()
-        if not asked:
+            own_sockets = by_netlink()
+        if not own_sockets:
             for name in ("tcp", "tcp6"):
-                asked.update(sockets.listed(proc.text(pid, "net", name)))
-        found.update(asked)
+                own_sockets.update(sockets.listed(proc.text(pid, "net", name)))
+        found.update(own_sockets)
     return found
 
 
@@ -44,12 +44,12 @@ def by_netlink() -> dict[int, dict[str, Any]]:
     until = time.monotonic() + SECONDS
     for family in (socket.AF_INET, socket.AF_INET6):
         try:
-            with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, SOCK_DIAG) as asked:
-                asked.settimeout(SECONDS)
-                asked.send(sockets.request(family))
+            with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, SOCK_DIAG) as netlink:
+                netlink.settimeout(SECONDS)
+                netlink.send(sockets.request(family))
                 ended = False
                 while not ended and len(found) < MOST and time.monotonic() < until:
-                    for kind, body in sockets.messages(asked.recv(1 << 18)):
+                    for kind, body in sockets.messages(netlink.recv(1 << 18)):
                         if kind != sockets.DUMP:
                             ended = True
                             break

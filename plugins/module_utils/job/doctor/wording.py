@@ -116,8 +116,8 @@ def unseen(places: Mapping[int, Position]) -> str:
     """Return what would be needed to know more."""
     silent = [rank for rank, place in places.items() if not place.frames]
     if silent:
-        said = next((line for rank in silent for line in places[rank].seen.get("missing", [])), "")
-        more = f" ({said})" if said else ""
+        reason = next((line for rank in silent for line in places[rank].seen.get("missing", [])), "")
+        more = f" ({reason})" if reason else ""
         what = f"No stack of ranks {names_of(silent)} could be read{more}"
         return f"{what}; py-spy in the image and the capability SYS_PTRACE would show it."
     return "The evidence is in the job's folder, hangs/; stop.yml ends the job."

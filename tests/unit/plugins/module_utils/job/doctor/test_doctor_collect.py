@@ -115,7 +115,7 @@ def test_a_process_that_does_not_catch_the_signal_is_left_alone(started: Started
 def test_a_process_that_has_ended(started: Started) -> None:
     process = started.process()
     process.kill()
-    time.sleep(0.1)  # a zombie: nobody has waited for it
+    time.sleep(0.1)  # a zombie, as its parent has not waited for it
     gone, never = started.examined(process, process)[0], collect.examine(ROOT, [{"rank": 3, "pid": 0}])["ranks"][0]
     assert gone["alive"] is False
     assert never == {"rank": 3, "pid": 0, "alive": False}

@@ -355,8 +355,8 @@ def test_where_cgroups_are() -> None:
 
 
 def test_messages_of_the_kernel() -> None:
-    told = "6,1,5000000,-;Out of memory: Killed process 42 (python)\n SUBSYSTEM=x"
-    assert process_files.kernel_message(told, 15.0) == {
+    record = "6,1,5000000,-;Out of memory: Killed process 42 (python)\n SUBSYSTEM=x"
+    assert process_files.kernel_message(record, 15.0) == {
         "age": 10.0,
         "line": "Out of memory: Killed process 42 (python)",
     }

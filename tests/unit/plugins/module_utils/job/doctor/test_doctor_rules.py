@@ -140,6 +140,16 @@ def test_without_stacks_and_recorder_the_rank_that_computes_is_found() -> None:
     assert "SYS_PTRACE" in finding["remedy"]
 
 
+def test_without_a_recorder_the_stacks_say_who_is_in_another_collective() -> None:
+    ranks = [waiting(0), waiting(1), waiting(2, name="nccl:all_gather")]
+    for one in ranks:
+        one["entries"] = []
+    finding = judged(*ranks)
+    assert (finding["ranks"], finding["confidence"]) == ([2], "likely")
+    assert finding["collective"]["operation"] == "all_reduce"
+    assert finding["collective"]["sequence"] is None
+
+
 # --- links -----------------------------------------------------------------------------------------------------------
 
 
