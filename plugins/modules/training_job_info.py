@@ -177,7 +177,7 @@ jobs:
         hangs:
           description:
             - What was found when the job made no progress, as C(findings) in
-              RV(swarmspeed.cluster.training_job#module:hang). Empty where it always made some.
+              RV(swarmspeed.cluster.training_job#module:job.hang). Empty where it always made some.
           type: list
           elements: dict
         first_failure:

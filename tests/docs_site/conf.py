@@ -9,7 +9,6 @@ project = "swarmspeed.cluster"
 author = "The swarmspeed.cluster founders"
 root_doc = "README"
 extensions = ["myst_parser", "sphinx_antsibull_ext"]
-exclude_patterns = ["modules/environment_variables.rst"]
 
 # Anchors are made from headings as they are where people read the files in a repository.
 myst_heading_anchors = 6

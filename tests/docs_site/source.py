@@ -15,6 +15,7 @@ from tests.documents import BESIDE, DOCUMENTS, INDEX, ROOT, listed, local_links,
 _ANSIBLE = "https://docs.ansible.com/ansible/latest"
 _THEIRS = {
     "action_plugins": "plugins/action.html",
+    "ansible_configuration_settings": "reference_appendices/config.html",
     "callback_plugins": "plugins/callback.html",
     "common_return_values": "reference_appendices/common_return_values.html",
 }
@@ -56,8 +57,8 @@ def adapt(folder: Path) -> None:
     Ansible's own documentation, whose index is elsewhere, into links."""
     for path in folder.glob("*.rst"):
         page = re.sub(
-            r":ref:`([^`<]+) <(?!ansible_collections\.swarmspeed\.)([^`>]+)>`",
-            lambda found: f"`{found[1]} <{_ANSIBLE}/{_theirs(found[2])}>`__",
+            r":ref:`(?:([^`<]+) <)?(?!ansible_collections\.swarmspeed\.)(\w[\w.]*)>?`",
+            lambda found: f"`{found[1] or 'Ansible'} <{_ANSIBLE}/{_theirs(found[2])}>`__",
             path.read_text(encoding="utf-8").replace(_CONTENTS, ""),
         )
         path.write_text(page, encoding="utf-8")
