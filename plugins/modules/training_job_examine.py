@@ -19,7 +19,7 @@ options:
   name: {type: str, required: true, description: Name of the job.}
   jobs_dir: {type: path, required: true, description: Folder of all jobs on the host.}
   container_jobs_dir: {type: str, default: /jobs, description: The same folder as the container sees it.}
-extends_documentation_fragment: [swarmspeed.cluster.attributes.read_only]
+extends_documentation_fragment: [swarmspeed.cluster.attributes.jobs, swarmspeed.cluster.attributes.read_only]
 seealso:
   - {module: swarmspeed.cluster.training_job}
   - {module: swarmspeed.cluster.training_job_info}

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -81,7 +82,9 @@ def main(version: str) -> None:
     if subprocess.run(git, cwd=ROOT, check=True, capture_output=True).stdout:
         raise NotReady("There are changes that are not committed. See git status.")
     set_version(ROOT, version)
-    subprocess.run([Path(sys.executable).parent / "antsibull-changelog", "release"], cwd=ROOT, check=True)
+    # It looks for ansible-doc there, and says nothing if it finds none.
+    tools = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    subprocess.run(["antsibull-changelog", "release"], cwd=ROOT, env={**os.environ, "PATH": tools}, check=True)
     print(f"{version} is prepared. Next: docs/releasing.md, from step 3 on.")
 
 

@@ -16,7 +16,7 @@ import yaml
 
 ROOT = Path(__file__).parents[2]
 RUNTIME = yaml.safe_load((ROOT / "meta/runtime.yml").read_text(encoding="utf-8"))
-ON_CONTROLLERS = ("plugins/plugin_utils", "plugins/action", "plugins/filter", "playbooks/callback_plugins")
+ON_CONTROLLERS = [f"plugins/{kind}" for kind in ("action", "callback", "filter", "inventory", "plugin_utils")]
 PACKAGES = {"yaml": "pyyaml"}
 """Names of packages that differ from those of their modules."""
 
@@ -37,8 +37,10 @@ def test_an_action_group_has_options_in_common_and_its_modules_say_so(group: str
     fragment = f"swarmspeed.cluster.attributes.{group}"
     assert [page["module"] for page in pages if fragment not in page["extends_documentation_fragment"]] == []
     assert {"jobs_dir", "name"} <= set.intersection(*(set(page["options"]) for page in pages))
-    named = {path.stem for path in (ROOT / "plugins/modules").glob("*.py") if fragment in path.read_text("utf-8")}
-    assert named == set(members)
+    modules = {path.stem: documentation(path.stem) for path in (ROOT / "plugins/modules").glob("*.py")}
+    assert {name for name, page in modules.items() if {"jobs_dir", "name"} <= set(page.get("options") or ())} == set(
+        members
+    )
 
 
 def imported(path: Path) -> set[str]:
@@ -53,7 +55,12 @@ def imported(path: Path) -> set[str]:
 
 
 def test_the_requirements_of_a_controller_are_what_its_plugins_import() -> None:
-    files = [path for folder in ON_CONTROLLERS for path in (ROOT / folder).rglob("*.py")]
+    folders = [*ON_CONTROLLERS, "playbooks/callback_plugins"]
+    files = [path for folder in folders for path in (ROOT / folder).rglob("*.py")]
+    others = {"doc_fragments", "module_utils", "modules"}
+    assert {path.name for path in (ROOT / "plugins").iterdir() if path.is_dir()} - others == {
+        Path(folder).name for folder in ON_CONTROLLERS
+    }
     own = {"ansible", "ansible_collections", "__future__"} | sys.stdlib_module_names
     needed = {PACKAGES.get(name, name) for path in files for name in imported(path) - own}
     listed = (ROOT / "meta/ee-requirements.txt").read_text(encoding="utf-8")
