@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from . import histories, links, shape
-from .causes import CERTAIN, LIKELY, NOT_KNOWN, START, Cause, cause_of, collective_kind
+from .causes import BUSY, CERTAIN, LIKELY, NOT_KNOWN, START, Cause, cause_of, collective_kind
 from .histories import Wait
 from .positions import ABSENT, COLLECTIVE, DEAD, JOINING, PEER, STOPPED, STORE, Position, position
 from .wording import finding, names_of
@@ -55,7 +55,7 @@ class Judgement:
     def result(self) -> dict[str, Any]:
         if any(place.seen.get("moved") for place in self.places.values()):
             return finding([], self.places, None, None, hang=False)
-        for find in (self._gone, self._network, self._joining, self._ends, self._mismatch):
+        for find in (self._gone, self._network, self._joining, self._ends, self._mismatch, self._outside):
             found = find()
             if found is not None:
                 return found
@@ -66,7 +66,9 @@ class Judgement:
     def _gone(self) -> dict[str, Any] | None:
         """Ranks that have ended, are stopped or are not there, while others wait."""
         lost = [rank for rank, place in self.places.items() if place.what in GONE]
-        if not lost or not any(place.waits for place in self.places.values()):
+        rest = [place for place in self.places.values() if place.rank not in lost]
+        # Where no stack could be read, it is not known whether they wait.
+        if not lost or not rest or not (any(place.waits for place in rest) or not any(place.frames for place in rest)):
             return None
         # Of a rank that was lost later, as the launcher ends the others, no one waits for it first.
         return self._blame(lost)
@@ -205,6 +207,22 @@ class Judgement:
                     cause = Cause("mismatched_collective", how, SAME, LIKELY, self.places[odd[0]].place)
                     return finding(odd, self.places, one, cause)
         return None
+
+    def _outside(self) -> dict[str, Any] | None:
+        """Without stacks and recorder: the rank whose main thread does something else than those of most."""
+        if any(place.frames or place.entries for place in self.places.values()):
+            return None
+        does = {}
+        for rank, place in self.places.items():
+            main: Mapping[str, Any] = next(iter(place.seen.get("tasks", [])), {})
+            busy = main.get("state") == "R" or main.get("cpu", 0) >= BUSY
+            does[rank] = "computes" if busy else f"{main.get('state')} {main.get('call')}"
+        odd = minority(does)
+        if not odd or len(odd) * 2 >= len(does):
+            return None
+        cause = cause_of(self.places[odd[0]], self.kernel)
+        cause.confidence = LIKELY
+        return finding(odd, self.places, self._waited(set(odd)), cause)
 
     # --- blame -----------------------------------------------------------------------------------------------------
 

@@ -40,7 +40,7 @@ def who(ranks: Sequence[int], places: Mapping[int, Position]) -> str:
 def awaited(wait: Wait | None) -> str:
     """Return the collective that others wait in."""
     if wait is None:
-        return "the others"
+        return "what the others wait for"
     number = f" number {wait.sequence}" if wait.sequence is not None else ""
     size = sum(math.prod(one) for one in wait.sizes)
     values = f", {size} value{'s' if size > 1 else ''}" if size else ""
@@ -126,7 +126,7 @@ def unseen(places: Mapping[int, Position]) -> str:
 def _of_link(link: Link, places: Mapping[int, Position], wait: Wait | None) -> tuple[str, str]:
     def name(rank: int | None) -> str:
         if rank is None:
-            return "the others"
+            return "what the others wait for"
         node = places[rank].node if rank in places else ""
         return f"rank {rank}{f' on {node}' if node else ''}"
 

@@ -131,13 +131,32 @@ def test_what_a_rank_does_instead(task: dict[str, Any], more: dict[str, Any], ki
     assert (finding["ranks"], finding["kind"]) == ([2], kind)
 
 
-def test_without_stacks_and_recorder_the_rank_that_computes_is_found() -> None:
+def test_without_any_evidence_the_finding_says_what_would_be_needed() -> None:
     """All that remains where ptrace is forbidden and the ranks were started by others."""
     bare: dict[str, Any] = {"alive": True, "state": "S", "threads": [], "entries": [], "groups": {}}
     ranks = [{"rank": one, **bare, "missing": ["it does not catch our signal"]} for one in range(3)]
     finding = judged(*ranks)
     assert (finding["ranks"], finding["confidence"]) == ([], "not known")
     assert "SYS_PTRACE" in finding["remedy"]
+
+
+@pytest.mark.parametrize(
+    ("calls", "ranks"),
+    [
+        (("futex", "futex", "clock_nanosleep"), [2]),
+        (("running", "futex", "running"), [1]),
+        (("futex", "futex", "futex"), []),
+        (("futex", "clock_nanosleep"), []),
+    ],
+)
+def test_without_stacks_and_recorder_the_system_calls_differ(calls: tuple[str, ...], ranks: list[int]) -> None:
+    examined = []
+    for number, call in enumerate(calls):
+        task = {"call": call, "state": "R" if call == "running" else "S"}
+        examined.append({**rank(number, [], [], task=task), "groups": {}, "joined": False})
+    finding = judged(*examined)
+    assert finding["ranks"] == ranks
+    assert finding["confidence"] == ("likely" if ranks else "not known")
 
 
 def test_without_a_recorder_the_stacks_say_who_is_in_another_collective() -> None:
