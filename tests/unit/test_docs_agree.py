@@ -146,7 +146,7 @@ def test_rows_of_the_gpu_proof_are_as_many_as_its_counts() -> None:
 
 
 def test_the_tarball_has_what_the_page_says() -> None:
-    assert "It includes the example inventory" in flat("docs/installation.md") and "and `ansible.cfg`" in flat(
+    assert "the tarball includes the example inventory" in flat("docs/installation.md") and "and `ansible.cfg`" in flat(
         "docs/installation.md"
     )
     directives = yaml.safe_load(text("galaxy.yml"))["manifest"]["directives"]
