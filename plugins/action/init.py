@@ -27,7 +27,6 @@ from ..plugin_utils.init.folder import HOSTS
 from ..plugin_utils.init.folder_io import (
     OTHERS,
     collections,
-    has_console,
     installed,
     part,
     read_folder,
@@ -191,7 +190,6 @@ class ActionModule(NodeAction):
             keys=host_keys.parse_keys("\n".join(read["known_hosts"])),
             setup=Setup(
                 collections(),
-                has_console(),
                 [short(str(here(path))) for path in cli.get("vault_password_files") or ()],
                 bool(cli.get("ask_vault_pass")),
             ),

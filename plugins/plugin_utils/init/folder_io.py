@@ -56,10 +56,6 @@ def short(path: str) -> str:
     return f"~{path[len(home) :]}" if path.startswith(f"{home}/") else path
 
 
-def has_console() -> bool:
-    return (ROOT / "plugins" / "callback" / "console.py").is_file()
-
-
 def release() -> str:
     """Return this collection's version, from what is in a tarball or in a checkout."""
     manifest, galaxy = ROOT / "MANIFEST.json", ROOT / "galaxy.yml"

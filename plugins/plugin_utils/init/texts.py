@@ -13,12 +13,12 @@ from .decisions import Choice, Network
 from .inventory import comment, scalar
 from .surroundings import Proxy
 
-CONSOLE = "swarmspeed.cluster.console"
 SCHEMA = "cluster.schema.json"
 CLUSTER = "group_vars/cluster.yml"
 JOB = "group_vars/all/job.yml"
 VAULT = "group_vars/all/vault.yml"
 SCRIPT = "code/train.py"
+LOG = "ansible.log"
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,6 @@ class Setup:
     """What ansible.cfg depends on. ``collections`` is empty where Ansible finds the collection by itself."""
 
     collections: str = ""
-    console: bool = False
     vault_files: Sequence[str] = ()
     ask_vault: bool = False
 
@@ -47,8 +46,10 @@ def ansible_cfg(setup: Setup) -> str:
         "interpreter_python = auto_silent",
         "nocows = true",
         "retry_files_enabled = false",
-        f"stdout_callback = {CONSOLE if setup.console else 'ansible.builtin.default'}",
+        "stdout_callback = swarmspeed.cluster.console",
         "callback_result_format = yaml",
+        "# All that the console leaves out.",
+        f"log_path = {LOG}",
         "display_skipped_hosts = false",
         "timeout = 20",
     ]
@@ -59,6 +60,8 @@ def ansible_cfg(setup: Setup) -> str:
     lines += [
         "",
         "[inventory]",
+        "# The first of them reports syntax errors in one sentence; the others are Ansible's own choice.",
+        "enable_plugins = swarmspeed.cluster.syntax, host_list, script, auto, yaml, ini, toml",
         "any_unparsed_is_failed = true",
         "",
         "[connection]",
@@ -76,6 +79,7 @@ def gitignore() -> str:
     """Return .gitignore: the vault is encrypted and belongs to the repository, its password does not."""
     ignored = (
         "plan.json",
+        LOG,
         "/jobs/",
         "/reports/",
         "*.retry",

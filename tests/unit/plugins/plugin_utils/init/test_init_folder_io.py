@@ -12,7 +12,6 @@ import yaml
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.init import folder_io
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.init.folder_io import (
     collections,
-    has_console,
     installed,
     part,
     read_folder,
@@ -51,10 +50,6 @@ def test_the_release_is_that_of_a_checkout_or_a_tarball(tmp_path: Path, monkeypa
     monkeypatch.setattr(folder_io, "ROOT", tmp_path)
     (tmp_path / "MANIFEST.json").write_text('{"collection_info": {"version": "3.2.1"}}', encoding="utf-8")
     assert release() == "3.2.1"
-    assert not has_console()
-    (tmp_path / "plugins/callback").mkdir(parents=True)
-    (tmp_path / "plugins/callback/console.py").touch()
-    assert has_console()
 
 
 @pytest.mark.parametrize(

@@ -90,8 +90,7 @@ def test_the_modeline_leads_to_the_copied_schema(name: str) -> None:
 @pytest.mark.parametrize(
     ("setup", "expected"),
     [
-        (Setup(), {"stdout_callback": "ansible.builtin.default"}),
-        (Setup(console=True), {"stdout_callback": "swarmspeed.cluster.console"}),
+        (Setup(), {"stdout_callback": "swarmspeed.cluster.console", "log_path": "ansible.log"}),
         (Setup("/x", vault_files=["/v"]), {"vault_password_file": "/v"}),
         (Setup(ask_vault=True), {"ask_vault_pass": "true"}),
     ],
