@@ -42,34 +42,29 @@ class Wait:
     began: float = 0.0
 
 
-def of_group(places: Mapping[int, Position], group: Any) -> dict[int, dict[int, dict[str, Any]]]:
-    """Return entries by number of each rank that has this group."""
-    name, _ranks = group
-    return {
-        rank: {entry["sequence"]: entry for entry in one.entries if entry["group"] == name and not entry.get("p2p")}
-        for rank, one in places.items()
-        if group in groups_of(one)
-    }
+def by_group(places: Mapping[int, Position]) -> dict[Any, dict[int, dict[int, dict[str, Any]]]]:
+    """Return the entries by number, of each rank, of each group by name and members.
 
-
-def groups_of(one: Position) -> set[Any]:
-    """Return the groups of a rank, by name and members: two ranks may give one name to different groups."""
-    names = {str(entry.get("group", "")) for entry in one.entries} | set(one.groups)
-    return {(name, tuple(one.groups.get(name, ()))) for name in names}
+    Two ranks may give one name to different groups.
+    """
+    found: dict[Any, dict[int, dict[int, dict[str, Any]]]] = {}
+    for rank, one in places.items():
+        for name in {str(entry["group"]) for entry in one.entries} | set(one.groups):
+            found.setdefault((name, tuple(one.groups.get(name, ()))), {})[rank] = {}
+        for entry in one.entries:
+            if not entry.get("p2p"):
+                name = str(entry["group"])
+                found[name, tuple(one.groups.get(name, ()))][rank][entry["sequence"]] = entry
+    return found
 
 
 def waits(places: Mapping[int, Position]) -> list[Wait]:
     """Return for each group the first collective that is not complete, the one that began first in front."""
     if not any(one.entries for one in places.values()):
         return _by_stacks(places)
-    found = []
-    every = {group for one in places.values() for group in groups_of(one)}
-    for group in sorted(every, key=str):
-        histories = of_group(places, group)
-        one = _first_wait(places, group, histories)
-        if one is not None:
-            found.append(one)
-    return sorted(found, key=lambda wait: wait.began)
+    groups = sorted(by_group(places).items(), key=lambda item: str(item[0]))
+    found = (_first_wait(places, group, histories) for group, histories in groups)
+    return sorted((one for one in found if one is not None), key=lambda wait: wait.began)
 
 
 def _by_stacks(places: Mapping[int, Position]) -> list[Wait]:
@@ -108,13 +103,16 @@ def _first_wait(places: Mapping[int, Position], group: Any, histories: Mapping[i
     example = histories[within[0]][number]
     began = min((histories[rank][number].get("at") or 0.0 for rank in within), default=0.0)
     waiting = [rank for rank in within if not histories[rank][number].get("done")]
+    # Those that are further than their recorder goes back, and those of which only the stack is known.
+    there = {rank for rank, history in histories.items() if history and min(history) > number}
+    there |= {rank for rank, one in places.items() if one.operation == first and not one.recorded}
     return Wait(
         operation=first,
         sequence=number,
         group=tuple(members),
         sizes=example.get("sizes", []),
         ranks=waiting,
-        missing=[rank for rank in members if rank not in within],
+        missing=[rank for rank in members if rank not in within and rank not in there],
         name=group[0],
         parted={rank: name for rank, name in entered.items() if name != first},
         began=began,
@@ -135,13 +133,14 @@ def edges(places: Mapping[int, Position], found: Sequence[Wait]) -> dict[int, se
         for rank, name in one.parted.items():
             if places[rank].what == COLLECTIVE and name:
                 waiting[rank] |= set(one.ranks)
+    idle = {rank for rank, place in places.items() if not place.waits}
     for rank, place in places.items():
         if place.what == PEER and place.peer is not None and place.peer in places:
             waiting[rank].add(place.peer)
         elif place.what == COLLECTIVE and not waiting[rank]:
             # No recorder says in which: it waits for the members that are in no collective.
-            members = place.groups.get(place.group) or tuple(places)
-            waiting[rank] |= {one for one in members if one in places and not places[one].waits} - {rank}
+            members = place.groups.get(place.group)
+            waiting[rank] |= (idle & set(members) if members else idle) - {rank}
         elif place.what == JOINING:
             waiting[rank] |= {one for one, other in places.items() if other.what != JOINING} - {rank}
         elif place.what == STORE:
