@@ -64,14 +64,14 @@ class Judgement:
     # --- what may be found -------------------------------------------------------------------------------------------
 
     def _gone(self) -> dict[str, Any] | None:
-        """Ranks that have ended, are stopped or are not there, while others wait."""
+        """Ranks that have ended, are stopped or are not there, while others wait.
+
+        Where no stack could be read, it is not known whether they do.
+        """
         lost = [rank for rank, place in self.places.items() if place.what in GONE]
         rest = [place for place in self.places.values() if place.rank not in lost]
-        # Where no stack could be read, it is not known whether they wait.
-        if not lost or not rest or not (any(place.waits for place in rest) or not any(place.frames for place in rest)):
-            return None
-        # Of a rank that was lost later, as the launcher ends the others, no one waits for it first.
-        return self._blame(lost)
+        waited = any(place.waits for place in rest) or not any(place.frames for place in rest)
+        return self._blame(lost) if lost and rest and waited else None
 
     def _network(self) -> dict[str, Any] | None:
         for rank, place in self.places.items():
@@ -119,7 +119,9 @@ class Judgement:
         """Ranks that have no connection to the store of rank 0, where others have one."""
         sockets = {rank: place.seen.get("sockets", []) for rank, place in self.places.items()}
         ports = {
-            one["local"][1] for one in sockets.get(0, []) if one.get("state") == "LISTEN" and len(one["local"]) == 2
+            one["local"][1]
+            for one in sockets.get(0, [])
+            if one.get("state") == "LISTEN" and len(one.get("local", ())) == 2
         }
         reached = {
             rank

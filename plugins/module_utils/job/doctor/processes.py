@@ -206,8 +206,6 @@ class Proc:
 
     def cgroup(self, pid: int) -> dict[str, Any]:
         """Return what limits the cgroup of a process: frozen, processor, memory; of the narrowest limit."""
-        if self._mounts is None:
-            self._mounts = cgroup_mounts(self.text("self", "mountinfo"))
         paths = cgroups_of(self.text(pid, "cgroup"))
         found: dict[str, Any] = {"frozen": False}
         for name in ("", "freezer"):
@@ -237,7 +235,8 @@ class Proc:
 
     def _folders(self, controller: str, paths: Mapping[str, str]) -> list[Path]:
         """Return the folder of a cgroup and those around it, the narrowest first."""
-        assert self._mounts is not None
+        if self._mounts is None:
+            self._mounts = cgroup_mounts(self.text("self", "mountinfo"))
         if controller not in self._mounts or controller not in paths:
             return []
         point, shown = self._mounts[controller]
