@@ -81,13 +81,18 @@ def listen(path: str, report: str) -> None:
     import socket  # noqa: F401
     import threading
 
+    if not hasattr(threading, "get_native_id"):  # before Python 3.8
+        return
     number = signal.SIGRTMAX - REPORT_BELOW_MAX
     own = os.getpid()
 
     def answer() -> None:
         signal.pthread_sigmask(signal.SIG_BLOCK, {number})
-        with open(path, "w") as file:
-            file.write(str(threading.get_native_id()))
+        try:
+            with open(path, "w") as file:
+                file.write(str(threading.get_native_id()))
+        except OSError:  # a full disk: no one will ask
+            return
         while os.getpid() == own:
             try:
                 signal.sigwait({number})
