@@ -143,7 +143,7 @@ def test_site_is_refused_while_jobs_run_and_touches_nothing(
     upgraded: Installed, deployed: dict[str, dict[str, str]]
 ) -> None:
     before = snapshot()
-    refused = upgraded.play("site", *DONE).refused_by(("consents", "lab1"), ("consents", "lab1, lab2, lab3"))
+    refused = upgraded.play("site", *DONE).refused_by(*[("consents", "lab1, lab2, lab3")] * 2)
     assert "while job followed, stopped runs" in refused.text
     assert "Remedy: set training_container_recreate: true to allow it, or wait for the job, or stop it" in refused.text
     assert snapshot() == before
