@@ -137,6 +137,8 @@ def edges(places: Mapping[int, Position], found: Sequence[Wait]) -> dict[int, se
     for rank, place in places.items():
         if place.what == PEER and place.peer is not None and place.peer in places:
             waiting[rank].add(place.peer)
+        elif place.what == PEER and not peers_of(place):
+            waiting[rank] |= idle - {rank}
         elif place.what == COLLECTIVE and not waiting[rank]:
             # No recorder says in which: it waits for the members that are in no collective.
             members = place.groups.get(place.group)

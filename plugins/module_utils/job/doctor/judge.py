@@ -15,7 +15,7 @@ from typing import Any
 from . import histories, links, shape
 from .causes import BUSY, CERTAIN, LIKELY, NOT_KNOWN, START, Cause, cause_of, collective_kind
 from .histories import Wait
-from .positions import ABSENT, COLLECTIVE, DEAD, JOINING, PEER, STOPPED, STORE, Position, position
+from .positions import ABSENT, ASKS, COLLECTIVE, DEAD, JOINING, PEER, STOPPED, STORE, Position, position
 from .wording import finding, names_of
 
 AGREED = ("world_size", "hostname", "port", "master_addr", "master_port")
@@ -220,7 +220,7 @@ class Judgement:
             busy = main.get("state") == "R" or main.get("cpu", 0) >= BUSY
             does[rank] = "computes" if busy else f"{main.get('state')} {main.get('call')}"
         odd = minority(does)
-        if not odd or len(odd) * 2 >= len(does):
+        if not odd or len(odd) * 2 >= len(does) or does[odd[0]].split()[-1] in ASKS:
             return None
         cause = cause_of(self.places[odd[0]], self.kernel)
         cause.confidence = LIKELY

@@ -41,7 +41,8 @@ ALIASES = {
 ALIASES.update({"reducescatter": "reduce_scatter", "_allgather_base": "all_gather", "allgather_base": "all_gather"})
 ALIASES.update({"all_to_all_single": "all_to_all", "all_gather_into_tensor": "all_gather"})
 ALIASES.update({"reduce_scatter_tensor": "reduce_scatter", "_all_gather_base": "all_gather"})
-_ASKS = ("poll", "ppoll", "recvfrom", "recvmsg")
+ASKS = ("poll", "ppoll", "recvfrom", "recvmsg")
+"""Calls in which a thread waits for an answer over the network."""
 _LIBRARY = re.compile(
     r"^<|(?:^|/)(?:site-packages|dist-packages)/|/lib/python3[^/]*/|(?:^|/)sitecustomize\.py$|^/usr/lib/"
 )
@@ -117,8 +118,11 @@ def position(seen: Mapping[str, Any], node: str) -> Position:
     if state in ("T", "t") or seen.get("frozen"):
         found.what = STOPPED
     _read_stack(found)
-    if found.what == CODE and _in_backward(found) and any(not entry.get("done") for entry in found.entries):
-        found.what = COLLECTIVE  # DistributedDataParallel, or an optimizer: C++ waits, not Python
+    if found.what == CODE and _in_backward(found):
+        # Of DistributedDataParallel: C++ waits, not Python.
+        opened = any(not entry.get("done") for entry in found.entries)
+        if opened or (not found.recorded and _idle(seen)):
+            found.what = COLLECTIVE
     if found.what == CODE and _in_wait(found):
         found.what = COLLECTIVE
     elif found.what == CODE and _in_store(found):
@@ -171,15 +175,19 @@ def _in_wait(found: Position) -> bool:
     """Whether it waits in C++ for a collective that it started: its last entry is not done, and it computes nothing."""
     if not found.entries or found.entries[-1].get("done") or not found.frames:
         return False
-    tasks = found.seen.get("tasks", [])
-    # A sleep is its own; a lock of Python's is what a function of a library waits for.
+    return _idle(found.seen)
+
+
+def _idle(seen: Mapping[str, Any]) -> bool:
+    """Whether its main thread waits to be woken by another one; a sleep is its own."""
+    tasks = seen.get("tasks", [])
     return bool(tasks) and tasks[0].get("call") in ("futex", "") and tasks[0].get("cpu", 0) < 0.2
 
 
 def _in_store(found: Position) -> bool:
     """Whether its main thread waits in C++ for an answer of the store, as Store.get and Store.wait do."""
     tasks = found.seen.get("tasks", [])
-    if found.seen.get("joined") is not True or not tasks or tasks[0].get("call") not in _ASKS:
+    if found.seen.get("joined") is not True or not tasks or tasks[0].get("call") not in ASKS:
         return False
     # In Python's own functions, it waits for something else.
     return bool(found.frames) and (of_user(found.frames[0]) or "/torch/" in str(found.frames[0].get("file", "")))
