@@ -212,12 +212,13 @@ def groups() -> dict[str, Any]:
 
 
 def recorder() -> dict[str, Any]:
-    """Return the last entries of torch's flight recorders, of Gloo (2.9 and later) and of NCCL (2.2 and later)."""
+    """Return the last entries of torch's flight recorders, of NCCL and, where torch has it, of Gloo."""
     import pickle
 
     module = sys.modules.get("torch._C._distributed_c10d")
     entries: list[Any] = []
     status: dict[str, Any] = {}
+    known: set[Any] = set()
     for name in ("_dump_nccl_trace", "_dump_fr_trace"):
         dump = getattr(module, name, None)
         if dump is None:
@@ -227,9 +228,16 @@ def recorder() -> dict[str, Any]:
             data = pickle.loads(dump(includeCollectives=True, includeStackTraces=False, onlyActive=False))
         except TypeError:  # releases before 2.5
             data = pickle.loads(dump())
-        entries += [reduced(entry) for entry in last(data.get("entries", []))]
+        # From 2.15 on, both functions may read one recorder of all backends.
+        both = [entry for entry in data.get("entries", []) if identity(entry) not in known]
+        known.update(map(identity, both))
+        entries += [reduced(entry) for entry in last(both)]
         status[name] = {"version": str(data.get("version", ""))[:20], "configured": data.get("pg_config", {})}
     return {"entries": entries, "recorders": status}
+
+
+def identity(entry: dict[str, Any]) -> Any:
+    return entry.get("record_id"), tuple(entry.get("process_group") or ()), entry.get("time_created_ns")
 
 
 def last(entries: Any) -> list[Any]:

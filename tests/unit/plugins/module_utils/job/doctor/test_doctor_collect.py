@@ -92,6 +92,28 @@ def test_a_report_of_a_rank_that_imports_torch_distributed(started: Started, tmp
     assert process.poll() is None
 
 
+RECORDER = """\
+import pickle, sys, types
+made = [{"record_id": n, "process_group": ("0", ""), "collective_seq_id": n + 1, "time_created_ns": 10**18 + n}
+        for n in range(300)]
+module = types.ModuleType("torch._C._distributed_c10d")
+module._dump_fr_trace = module._dump_nccl_trace = lambda **options: pickle.dumps({"entries": made})
+sys.modules["torch._C._distributed_c10d"] = module
+"""
+
+
+def test_a_recorder_that_two_functions_read_is_reported_once(started: Started, tmp_path: Path) -> None:
+    package = tmp_path / "packages" / "torch" / "distributed"
+    package.mkdir(parents=True)
+    for path in (package, package.parent):
+        (path / "__init__.py").touch()
+    modules = os.pathsep.join([started.environment["PYTHONPATH"], str(tmp_path / "packages")])
+    (rank,) = started.examined(started.process(RECORDER + DISTRIBUTED, PYTHONPATH=modules))
+    assert [one["sequence"] for one in rank["entries"]] == list(range(181, 301))
+    assert rank["entries"][0]["at"] == pytest.approx(1e9)
+    assert rank["moved"] is False
+
+
 def test_a_stopped_rank_is_not_signalled(started: Started) -> None:
     process = started.process()
     process.send_signal(signal.SIGSTOP)
