@@ -10,8 +10,8 @@ import pytest
 from tests.fault_runs import STEPS, launch, state, training, wait
 from tests.playbook_run import ROOT, inside, playbook, variables
 
-BOUND = 20
-"""Seconds without progress after which the job is examined here."""
+BOUND = 60
+"""Seconds without progress after which the job is examined here: on a busy machine the start is silent for 45."""
 WAITS: dict[str, Any] = {
     "workspace_source": str(ROOT / "molecule/hangs/scripts"),
     "deepspeed_launch_script": "waits.py",
@@ -32,7 +32,8 @@ def findings() -> list[dict[str, Any]]:
 
 def test_the_rank_that_did_not_come_is_named_and_the_job_goes_on_when_it_does() -> None:
     training(**WAITS)
-    wait(lambda: bool(findings()), 120)
+    before = len(findings())
+    wait(lambda: len(findings()) > before, 180)
     found = findings()[-1]
     assert (found["ranks"], found["nodes"]) == ([1], ["lab2"]), found
     assert found["collective"]["operation"].lower().replace("_", "").endswith("allreduce"), found
@@ -61,7 +62,7 @@ def test_a_job_that_hangs_is_stopped_where_that_is_requested_and_its_evidence_is
     found = state()
     assert (found["state"], found["failed_node"], found["failed_rank"]) == ("failed", "lab2", 1), found["reason"]
     assert "download_shard" in found["reason"]
-    kept = ROOT / ".cache/faults/fault"
-    finding = json.loads((kept / "lab1/hangs/0001/finding.json").read_text())
+    kept, evidence = ROOT / ".cache/faults/fault", findings()[-1]["evidence"]
+    finding = json.loads((kept / "lab1" / evidence / "finding.json").read_text())
     assert finding["ranks"] == [1]
-    assert "download_shard" in (kept / "lab2/hangs/0001/examination.json").read_text()
+    assert "download_shard" in (kept / "lab2" / evidence / "examination.json").read_text()
