@@ -24,7 +24,7 @@ from .store_io import Store
 from .summary import clean
 from .supervisor.base import PROGRAM
 
-LIMIT = LIMIT_S + 15.0
+LIMIT = LIMIT_S + 25.0
 """Seconds for all of it, with the start of Python in a container."""
 USAGE = 2
 """Exit code of a program that does not know the option: that of an earlier release."""

@@ -214,9 +214,19 @@ def conclude(found: list[dict[str, Any]], world_size: int, nodes: dict[int, str]
     log = [line for one in found for line in one["log"]]
     job = {"world_size": world_size, "nodes": nodes, "log": log}
     try:
-        return bounded(judge.judge([one["examination"] for one in found], job))
+        concluded = bounded(judge.judge([one["examination"] for one in found], job))
     except Exception as error:  # of hostile data: a finding is made of all that can be read, and nothing depends on it
         return bounded({"sentence": f"It is not known why the job makes no progress: {error!r} while it was judged"})
+    examined = {one["examination"].get("node") for one in found}
+    blamed = {nodes[rank] for rank in concluded["ranks"] if rank in nodes}
+    unseen = sorted(blamed - examined)
+    if not unseen:
+        return concluded
+    # That nothing was found there, as on a node that is too busy, does not show that its ranks are gone.
+    words = f"It is not known which rank the others wait for: {', '.join(unseen[:8])} could not be examined"
+    remedy = f"see whether {', '.join(unseen[:8])} can be reached and is busy, then run doctor.yml"
+    unknown = {"sentence": words, "remedy": remedy, "collective": concluded["collective"]}
+    return bounded(unknown)
 
 
 def judge_all(folder: Path, name: str) -> None:

@@ -20,8 +20,8 @@ from ..doctor.collect import LIMIT_S
 from ..doctor.examination import COMPRESSED, SENT_BYTES, begin, place
 from .messages import PIECE
 
-LIMIT = LIMIT_S + 5.0
-"""Seconds after which the process is killed: it keeps its own time, but may wait for the kernel."""
+LIMIT = LIMIT_S + 15.0
+"""Seconds after which the process is killed: it keeps its own time, but may start slowly, or wait for the kernel."""
 
 
 class Examiner:

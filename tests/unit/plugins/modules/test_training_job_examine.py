@@ -87,7 +87,7 @@ def test_what_was_found_comes_packed_and_without_secrets(jobs: Path) -> None:
         (1, None, "the examination ended with exit code 1"),
         (2, None, "it was started by a release of this collection that does not examine jobs; its next run can be"),
         (0, None, "the examination ended, and what it found is missing"),
-        (None, FOUND, "the examination did not end within 30 s"),
+        (None, FOUND, "the examination did not end within 40 s"),
     ],
 )
 def test_an_examination_that_fails_is_said(

@@ -167,7 +167,7 @@ def test_doctor_judges_what_all_nodes_found(monkeypatch: pytest.MonkeyPatch) -> 
 
     def judge(examinations: Any, about: Any) -> dict[str, Any]:
         seen.append(([one["node"] for one in examinations], about["nodes"], about["world_size"]))
-        return FOUND
+        return {**FOUND, "ranks": [1]}
 
     monkeypatch.setattr(judging, "judge", judge)
     answers: dict[str, Any] = {f"gpu{number}": packed(f"gpu{number}") for number in (1, 2)}

@@ -108,13 +108,13 @@ def test_what_all_nodes_found_is_judged(tmp_path: Path, monkeypatch: pytest.Monk
 
     def judge(found: Any, job: Any) -> dict[str, Any]:
         seen.append((found, job))
-        return {"ranks": [1], "sentence": "s"}
+        return {"ranks": [0], "sentence": "s"}
 
     monkeypatch.setattr(judging, "judge", judge)
     examination.judge_all(tmp_path, "0001")
     assert seen == [([{"node": "gpu1"}], {"world_size": 3, "nodes": {0: "gpu1", 1: "gpu2"}, "log": [[1, 0, "a"]]})]
     found = examination.read_finding(tmp_path, "0001")
-    assert (found["ranks"], found["sentence"], list(found["problems"])) == ([1], "s", ["gpu2"])
+    assert (found["ranks"], found["sentence"], list(found["problems"])) == ([0], "s", ["gpu2"])
     assert found["problems"]["gpu2"].startswith("it is damaged: ")
 
 
@@ -126,6 +126,19 @@ def test_a_judgement_that_fails_is_a_finding(monkeypatch: pytest.MonkeyPatch) ->
     found = examination.conclude([], 3, {})
     assert found["sentence"] == f"{UNKNOWN}: KeyError('ranks') while it was judged"
     assert (found["ranks"], found["confidence"], found["remedy"]) == ([], "not known", REMEDY)
+
+
+def test_ranks_of_a_node_that_could_not_be_examined_are_not_blamed(monkeypatch: pytest.MonkeyPatch) -> None:
+    collective = {"operation": "all_reduce", "sequence": 20}
+    found = {"ranks": [0], "nodes": ["gpu1"], "kind": "lost_process", "sentence": "s", "collective": collective}
+    monkeypatch.setattr(judging, "judge", lambda _found, _job: found)
+    one = {"examination": {"node": "gpu2"}, "log": []}
+    concluded = examination.conclude([one], 2, {0: "gpu1", 1: "gpu2"})
+    assert (concluded["ranks"], concluded["kind"], concluded["confidence"]) == ([], "", "not known")
+    assert concluded["sentence"] == "It is not known which rank the others wait for: gpu1 could not be examined"
+    assert concluded["collective"]["sequence"] == 20
+    both = [one, {"examination": {"node": "gpu1"}, "log": []}]
+    assert examination.conclude(both, 2, {0: "gpu1", 1: "gpu2"})["ranks"] == [0]
 
 
 def recorded(**sequences: int) -> list[dict[str, Any]]:
