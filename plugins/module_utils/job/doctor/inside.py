@@ -26,18 +26,14 @@ MODULES = "PYTHONPATH"
 def environment(folder: Path, given: Mapping[str, str]) -> dict[str, str]:
     """Write into a private ``folder`` what ranks need; return the variables for them, on top of those given.
 
-    Variables that are given are kept, PYTHONPATH behind our folder. Releases of torch before 2.8 read the older names.
+    Variables that are given are kept, by either name, PYTHONPATH behind our folder.
     """
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     path = folder / "sitecustomize.py"
     beside = folder / "sitecustomize.py.new"
     beside.write_text(inspect.getsource(rank_side), encoding="utf-8")
     beside.replace(path)
-    wanted = {
-        "TORCH_FR_BUFFER_SIZE": str(ENTRIES),
-        "TORCH_NCCL_TRACE_BUFFER_SIZE": str(ENTRIES),
-        "TORCH_FR_DUMP_TEMP_FILE": str(folder / "recorder_rank_"),
-        "TORCH_NCCL_DEBUG_INFO_TEMP_FILE": str(folder / "recorder_rank_"),
-    }
-    own = {name: value for name, value in wanted.items() if name not in given}
+    values = (str(ENTRIES), str(folder / "recorder_rank_"))
+    names = zip(rank_side.RECORDER, values)
+    own = {name: value for both, value in names if not any(name in given for name in both) for name in both}
     return {**own, MODULES: os.pathsep.join([str(folder), *filter(None, [given.get(MODULES)])])}

@@ -25,6 +25,11 @@ STACKS_BELOW_MAX, REPORT_BELOW_MAX = 3, 2
 ENTRIES = 120
 """Entries of the recorder in a report, of each group."""
 FRAMES, THREADS = 60, 48
+RECORDER = (
+    ("TORCH_FR_BUFFER_SIZE", "TORCH_NCCL_TRACE_BUFFER_SIZE"),
+    ("TORCH_FR_DUMP_TEMP_FILE", "TORCH_NCCL_DEBUG_INFO_TEMP_FILE"),
+)
+"""Variables of torch's flight recorder by their name since 2.8, which warns of the older one, and before."""
 VALUES = (
     *("src", "dst", "group_src", "group_dst", "peer", "tag", "rank", "world_size", "hostname", "port", "group_name"),
     *("master_addr", "master_port", "timeout", "key", "keys"),
@@ -53,7 +58,21 @@ def follow(folder: str) -> None:
     # The thread that waits for it gets it all the same, and nothing ends if that thread is gone.
     signal.signal(signal.SIGRTMAX - REPORT_BELOW_MAX, signal.SIG_IGN)
     atexit.register(leave)
-    sys.meta_path.insert(0, Noticed(lambda: listen(written[1], written[2])))
+
+    def begin() -> None:
+        name_recorder()
+        listen(written[1], written[2])
+
+    sys.meta_path.insert(0, Noticed(begin))
+
+
+def name_recorder() -> None:
+    """Leave the variables of the recorder under the name that this torch reads, where both have the same value."""
+    version = str(getattr(sys.modules.get("torch.version"), "__version__", ""))
+    release = [int(part) if part.isdigit() else 0 for part in version.split(".")[:2]]
+    for newer, older in RECORDER if version else ():
+        if newer in os.environ and os.environ[newer] == os.environ.get(older):
+            os.environ.pop(older if release >= [2, 8] else newer)
 
 
 class Noticed:

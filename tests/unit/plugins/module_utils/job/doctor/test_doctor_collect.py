@@ -16,7 +16,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.doctor import answers, collect, inside, shape
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.doctor import (
+    answers,
+    collect,
+    inside,
+    rank_side,
+    shape,
+)
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.doctor.processes import Proc
 
 ROOT = Path("/")
@@ -172,8 +178,36 @@ def test_the_users_sitecustomize_runs_and_its_errors_are_seen(tmp_path: Path) ->
 def test_pythonpath_comes_behind_ours_and_sizes_stay(tmp_path: Path) -> None:
     found = inside.environment(tmp_path, {"TORCH_FR_BUFFER_SIZE": "5", "PYTHONPATH": "/own"})
     assert found["PYTHONPATH"] == f"{tmp_path}{os.pathsep}/own"
-    assert "TORCH_FR_BUFFER_SIZE" not in found
-    assert found["TORCH_NCCL_TRACE_BUFFER_SIZE"] == "2000"
+    assert not {"TORCH_FR_BUFFER_SIZE", "TORCH_NCCL_TRACE_BUFFER_SIZE"} & found.keys()
+    assert not {"TORCH_FR_BUFFER_SIZE"} & inside.environment(tmp_path, {"TORCH_NCCL_TRACE_BUFFER_SIZE": "5"}).keys()
+    assert inside.environment(tmp_path, {})["TORCH_NCCL_TRACE_BUFFER_SIZE"] == "2000"
+
+
+@pytest.mark.parametrize(
+    ("version", "left"),
+    [
+        ("2.13.0+cpu", {"TORCH_FR_BUFFER_SIZE", "TORCH_FR_DUMP_TEMP_FILE"}),
+        ("2.8.0", {"TORCH_FR_BUFFER_SIZE", "TORCH_FR_DUMP_TEMP_FILE"}),
+        ("2.7.1", {"TORCH_NCCL_TRACE_BUFFER_SIZE", "TORCH_NCCL_DEBUG_INFO_TEMP_FILE"}),
+        ("", {name for both in rank_side.RECORDER for name in both}),
+    ],
+)
+def test_a_torch_gets_the_names_that_it_reads(version: str, left: set[str], tmp_path: Path) -> None:
+    modules = tmp_path / "modules"
+    (modules / "torch").mkdir(parents=True)
+    loads = "from . import version, distributed" if version else "from . import distributed"
+    (modules / "torch/__init__.py").write_text(f"{loads}\n")
+    (modules / "torch/version.py").write_text(f"__version__ = {version!r}\n")
+    (modules / "torch/distributed.py").touch()
+    given = {"PYTHONPATH": str(modules)}
+    environment = {**inside.environment(tmp_path / "inside", given), "RANK": "0", "PATH": os.environ["PATH"]}
+    words = [
+        sys.executable,
+        "-c",
+        "import torch, os; print(*[name for name in os.environ if name.startswith('TORCH')])",
+    ]
+    ran = subprocess.run(words, env=environment, capture_output=True, text=True, check=True)
+    assert set(ran.stdout.split()) == left
 
 
 # --- what hostile ranks leave behind -------------------------------------------------------------------------------
