@@ -114,7 +114,7 @@ def test_its_own_sshd_reads_new_keys_and_not_that_of_the_host(tmp_path: Path) ->
     shutil.copy(program, tmp_path / "sshd")
     entry = ROLES / "nccl_env/files/entrypoint"
     with subprocess.Popen([tmp_path / "sshd", "600"]) as hosts:
-        script = f"{tmp_path}/sshd 600 & sleep 0.2; sh {entry} reload; wait $!; echo $?"
+        script = f"{tmp_path}/sshd 600 & until grep -qx sshd /proc/$!/comm; do sleep 0.1; done; sh {entry} reload; wait $!; echo $?"
         try:
             done = subprocess.run(
                 [*UNSHARE, "sh", "-c", script], capture_output=True, text=True, timeout=60, check=True
