@@ -10,18 +10,19 @@ from __future__ import annotations
 
 import json
 import posixpath
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
-
-from packaging.requirements import InvalidRequirement, Requirement
-from packaging.utils import canonicalize_name
+from typing import TYPE_CHECKING, Any
 
 from ..core.values import mapping
 from ..launch.program import FILE, ProgramError, program
 from ..launch.script_files import BETWEEN
 from ..plan.controller import BESIDE, TEXT, source_of
 from .inputs import Trouble, requirements_troubles
+
+if TYPE_CHECKING:
+    from packaging.requirements import Requirement
 
 AUTO, NAME, VARIABLE = "auto", "requirements.txt", "training_image_requirements"
 _IN_CONTAINERS = "/workspace/"
@@ -92,11 +93,14 @@ def pins_of(torch: str, deepspeed: str) -> dict[str, str]:
 
 
 def _requirement(line: str) -> tuple[str, Requirement | None]:
+    # ansible-core needs packaging, but the sanity test of imports has neither.
+    from packaging.requirements import InvalidRequirement, Requirement  # noqa: PLC0415
+
     try:
         found = Requirement(line.partition(" #")[0].strip().rstrip("\\"))
     except InvalidRequirement:
         return "", None  # an option, a comment, or a line that pip names in the build
-    return canonicalize_name(found.name), found
+    return re.sub(r"[-_.]+", "-", found.name).lower(), found
 
 
 def _folder(wishes: Mapping[str, Any]) -> str:

@@ -47,7 +47,8 @@ def ranks(value: Any) -> Any:
     """Return a list of ranks. In a large job each rank has one of all: this is what takes time."""
     if not isinstance(value, (list, tuple)):
         return None
-    return [one for one in value[:MOST_RANKS] if type(one) is int and 0 <= one < 1 << 20]
+    most = value[:MOST_RANKS]
+    return [one for one in most if isinstance(one, int) and one is not True and one is not False and 0 <= one < 1 << 20]
 
 
 def number(value: Any) -> Any:
