@@ -114,7 +114,8 @@ def test_its_own_sshd_reads_new_keys_and_not_that_of_the_host(tmp_path: Path) ->
     shutil.copy(program, tmp_path / "sshd")
     entry = ROLES / "nccl_env/files/entrypoint"
     with subprocess.Popen([tmp_path / "sshd", "600"]) as hosts:
-        script = f"{tmp_path}/sshd 600 & until grep -qx sshd /proc/$!/comm; do sleep 0.1; done; sh {entry} reload; wait $!; echo $?"
+        begun = "until grep -qx sshd /proc/$!/comm; do sleep 0.1; done"
+        script = f"{tmp_path}/sshd 600 & {begun}; sh {entry} reload; wait $!; echo $?"
         try:
             done = subprocess.run(
                 [*UNSHARE, "sh", "-c", script], capture_output=True, text=True, timeout=60, check=True
