@@ -100,7 +100,8 @@ def test_what_the_entry_point_reads_of_it(tmp_path: Path, printed: str, interfac
         assert done.stderr.startswith("swarmspeed: no interface of this container is in x; its networks are: ")
 
 
-UNSHARE = ["unshare", "--mount"]
+# By nohup, the signal would be ignored by all of them.
+UNSHARE = ["env", "--default-signal=HUP", "unshare", "--mount"]
 
 
 @pytest.mark.skipif(

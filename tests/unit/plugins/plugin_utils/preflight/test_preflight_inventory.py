@@ -197,7 +197,7 @@ def test_a_misspelt_name_is_a_problem_and_a_stranger_a_warning() -> None:
 
 def test_a_variable_of_an_earlier_release_is_named_with_its_name_of_today() -> None:
     inventory = with_variables(lab1={"swarm_departed": []}, lab2={"swarm_departed": []})
-    assert lines(inventory, "variable_names") == [
+    assert lines(inventory) == [
         "swarm_departed: is the name that an earlier release had for swarm_removed_nodes (set for lab1, lab2). "
         "Remedy: rename it to swarm_removed_nodes."
     ]
