@@ -14,7 +14,6 @@ import io
 import zipfile
 
 from ..common.own_sources import sent_name, sources
-from .doctor import collect, inside, judge
 from .supervisor import main
 
 START = f"""\
@@ -29,8 +28,7 @@ sys.exit(main(sys.argv[1:]))
 @functools.lru_cache(maxsize=1)
 def supervisor_archive() -> bytes:
     files = {"__main__.py": START}
-    own = {name: source for part in (main, collect, inside, judge) for name, source in sources(part).items()}
-    for name, source in own.items():
+    for name, source in sources(main).items():
         path = name.split(".")
         files["/".join(path) + ".py"] = source
         # An importer of archives may not take a folder alone for a package.

@@ -18,14 +18,13 @@ from ..launch.integration import (
     integration_of,
     undetermined,
 )
-from ..launch.program import FILE, ProgramError, program
+from ..launch.program import FILE, ProgramError, in_workspace, program
 from ..launch.script_files import BETWEEN
 from ..plan.controller import SCRIPT, source_of
 from ..plan.variables import changed
 
 BY_ENVIRONMENT = "_by_environment"
 """Stands among the variables where the script finds ds_config.json in the environment."""
-_IN_CONTAINERS = "/workspace/"
 
 
 def read_by_plan(wishes: Mapping[str, Any]) -> list[str]:
@@ -55,8 +54,7 @@ def settled(wishes: Mapping[str, Any], found: Integration) -> Mapping[str, Any]:
 
 
 def _script(wishes: Mapping[str, Any]) -> str:
-    script = str(wishes["deepspeed_launch_script"]).strip()
-    return script.removeprefix(_IN_CONTAINERS).removeprefix("./")
+    return in_workspace(str(wishes["deepspeed_launch_script"]))
 
 
 def _name(wishes: Mapping[str, Any]) -> tuple[str, str]:

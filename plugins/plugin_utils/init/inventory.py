@@ -173,7 +173,7 @@ def added(text: str, entries: Sequence[Entry]) -> tuple[str, str]:
         lines.insert(last + 1, indent(block, " " * column))
     elif not place.value and place.start_mark.line == place.end_mark.line:
         line, start, end = place.start_mark.line, place.start_mark.column, place.end_mark.column
-        column = re.match(" *", lines[line])[0].__len__() + 2  # type: ignore[index]
+        column = len(lines[line]) - len(lines[line].lstrip(" ")) + 2
         before, after = lines[line][:start].rstrip(), lines[line][end:].strip()
         lines[line] = f"{before}{' ' + after if after else ''}\n" + indent(block, " " * column)
     else:

@@ -29,6 +29,11 @@ class Program:
     given: bool = False
 
 
+def in_workspace(script: str) -> str:
+    """Return a script that is given by its path in the containers, or with ./, relative to the workspace."""
+    return script.strip().removeprefix("/workspace/").removeprefix("./")
+
+
 def program(script: str, launcher_args: Sequence[str] = ()) -> Program:
     """Return what the script is. Raises ``ProgramError``."""
     module = _MODULE.fullmatch(script.strip())

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..core.values import mapping
-from ..launch.program import FILE, ProgramError, program
+from ..launch.program import FILE, ProgramError, in_workspace, program
 from ..launch.script_files import BETWEEN
 from ..plan.controller import BESIDE, TEXT, source_of
 from .inputs import Trouble, requirements_troubles
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from packaging.requirements import Requirement
 
 AUTO, NAME, VARIABLE = "auto", "requirements.txt", "training_image_requirements"
-_IN_CONTAINERS = "/workspace/"
 
 
 @dataclass(frozen=True)
@@ -105,10 +104,11 @@ def _requirement(line: str) -> tuple[str, Requirement | None]:
 
 def _folder(wishes: Mapping[str, Any]) -> str:
     """Return the script's folder below the source; that of the source itself where no file is named."""
-    script = str(wishes["deepspeed_launch_script"] or "").strip().removeprefix(_IN_CONTAINERS)
+    # What it names is decided with its ./, without which "train" would be a command.
+    script = str(wishes["deepspeed_launch_script"] or "")
     try:
         kind = program(script, [str(word) for word in wishes["deepspeed_launch_launcher_args"] or []]).kind
     except ProgramError:
         return ""
-    folder = posixpath.normpath(posixpath.dirname(script)) if kind == FILE else "."
+    folder = posixpath.normpath(posixpath.dirname(in_workspace(script))) if kind == FILE else "."
     return "" if folder == "." or folder.startswith(("/", "..")) else folder

@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from ...common.untrusted_text import parse_json
+from ...common.whole_file import whole_file
 from . import collect, judge
 from .finding import bounded
 
@@ -92,9 +93,8 @@ def prune(folder: Path, most: int = KEPT_BYTES - LIMIT_BYTES) -> None:
 
 def _write(path: Path, data: bytes) -> None:
     """At once: who waits for the file reads all of it."""
-    beside = path.with_name(f".{path.name}.new")
-    beside.write_bytes(data)
-    beside.replace(path)
+    with whole_file(path) as file:
+        file.write(data)
 
 
 def _read(path: Path, most: int) -> bytes:

@@ -14,6 +14,7 @@ import signal
 from collections.abc import Mapping
 from pathlib import Path
 
+from ...common.whole_file import write_whole
 from . import rank_side
 
 STACKS = int(signal.SIGRTMAX) - rank_side.STACKS_BELOW_MAX
@@ -29,10 +30,7 @@ def environment(folder: Path, given: Mapping[str, str]) -> dict[str, str]:
     Variables that are given are kept, by either name, PYTHONPATH behind our folder.
     """
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    path = folder / "sitecustomize.py"
-    beside = folder / "sitecustomize.py.new"
-    beside.write_text(inspect.getsource(rank_side), encoding="utf-8")
-    beside.replace(path)
+    write_whole(folder / "sitecustomize.py", inspect.getsource(rank_side))
     values = (str(ENTRIES), str(folder / "recorder_rank_"))
     names = zip(rank_side.RECORDER, values)
     own = {name: value for both, value in names if not any(name in given for name in both) for name in both}
