@@ -48,6 +48,11 @@ class Started:
         self.processes.append(one)
         assert one.stdout
         assert one.stdout.readline() == b"ready\n"
+        # The thread that answers begins beside the script: before that, there are stacks alone.
+        answers_at, deadline = self.folder / f"thread-{one.pid}", time.monotonic() + 20
+        while DISTRIBUTED in script and not (answers_at.exists() and answers_at.read_text()):
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
         return one
 
     def examined(self, *processes: subprocess.Popen[bytes]) -> list[dict[str, Any]]:
