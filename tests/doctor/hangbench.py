@@ -5,6 +5,9 @@
 
 python -m tests.doctor.hangbench inside FOLDER          prints the variables that ranks need
 python -m tests.doctor.hangbench answer FOLDER REQUEST  examines, judges and prints the answer
+python -m tests.doctor.hangbench watch FOLDER FLOOR AFTER REQUEST
+                                                        lets the supervisor's watch decide when, and whether that is a
+                                                        hang, with these seconds for its 60 s and hang_after's 10 min
 python -m tests.doctor.hangbench keep RESULTS           keeps the examinations of scored runs as fixtures
 
 Ranks in a network namespace of their own are nodes of their own. What was examined is kept beside the request.
@@ -17,10 +20,23 @@ import os
 import re
 import subprocess
 import sys
+import threading
+import time
+from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.doctor import collect, inside, judge
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.doctor import (
+    bound,
+    collect,
+    examination,
+    finding,
+    inside,
+    judge,
+)
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.supervisor import hang_watch
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.supervisor.progress import Progress
 
 EXAMINATIONS = Path(__file__).parent / "examinations"
 KEPT_LINES = 60
@@ -64,6 +80,48 @@ def examine(folder: str, request: Path) -> dict[str, Any]:
     return judge.judge(found, job)
 
 
+class Examined:
+    """An examination as the watch polls it."""
+
+    def __init__(self, folder: str, request: Path) -> None:
+        self.found: dict[str, Any] | None = None
+        self.began = time.monotonic()
+        threading.Thread(target=self._examine, args=(folder, request), daemon=True).start()
+
+    def _examine(self, folder: str, request: Path) -> None:
+        found = finding.bounded(examine(folder, request))
+        recorded = json.loads(request.with_name("examinations.json").read_text(encoding="utf-8"))
+        newest = examination.newest_collectives(recorded["examinations"])
+        self.found = {**found, "newest": newest, "missing": [], "seconds": round(time.monotonic() - self.began, 1)}
+
+    def poll(self) -> dict[str, Any] | None:
+        return self.found
+
+    def close(self) -> None:
+        """Let the thread end with this program."""
+
+
+def watch(folder: str, floor: float, after: float, request: Path) -> dict[str, Any]:
+    """Wait as the supervisor does; return what it reports, once it reports something."""
+    bound.FLOOR = floor
+    given = json.loads(request.read_text(encoding="utf-8"))
+    place = SimpleNamespace(options={"hang_after": after}, known_environment=dict)
+    nodes: Any = SimpleNamespace(place=place, state={}, say=lambda text: print(text, file=sys.stderr, flush=True))
+    make: Callable[[Any, Any], Any] = lambda _nodes, _clock: Examined(folder, request)  # noqa: E731  # for its type
+    watched, progress = hang_watch.HangWatch(nodes, examine=make), Progress()
+    with Path(given["lines"]).open(encoding="utf-8", errors="replace") as lines:
+        while not (nodes.state.get("hang") or {}).get("findings"):
+            now = time.monotonic()
+            for written in lines:
+                _when, rank, line = json.loads(written)
+                moved = progress.feed(rank, line, now)
+                nodes.pace.note(bound.STEP if moved else bound.announced(line) or bound.LINE, now)
+            watched.poll()
+            time.sleep(0.1)
+    found: dict[str, Any] = nodes.state["hang"]["findings"][-1]
+    return {**found, "hang": True}
+
+
 def main() -> int:
     what, folder, *rest = sys.argv[1:]
     if what == "inside":
@@ -74,6 +132,9 @@ def main() -> int:
         print(json.dumps(collect.examine(Path("/"), json.loads(ranks), node=node)))
     elif what == "answer":
         print(json.dumps(answer(examine(folder, Path(rest[0])))))
+    elif what == "watch":
+        floor, after, request = rest
+        print(json.dumps(answer(watch(folder, float(floor), float(after), Path(request)))))
     elif what == "keep":
         keep(Path(folder))
     return 0

@@ -92,7 +92,8 @@ class Pace:
 
     def __init__(self, hang_after: float, now: float, ends_after: float = 0.0) -> None:
         self.hang_after = hang_after
-        self._most = SHARE * ends_after
+        self.most = SHARE * ends_after
+        """Seconds of silence after which it is examined at the latest; 0 where nothing ends it."""
         self.steps = 0
         self.last = now
         self._last_step = now
@@ -144,9 +145,9 @@ class Pace:
         return min(found, key=lambda one: one.since + one.seconds)
 
     def _limited(self, seconds: float, why: str, since: float) -> Bound:
-        if self._most and seconds > self._most:
+        if self.most and seconds > self.most:
             seconds, why = (
-                self._most,
+                self.most,
                 f"{why}, but {100 * SHARE:.0f} % at most of the time after which silence ends the job",
             )
         return Bound(round(seconds, 1), why, since)

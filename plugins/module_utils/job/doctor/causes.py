@@ -20,6 +20,8 @@ THROTTLED = 0.3
 """Seconds in a second in which its cgroup's limit kept a thread from running."""
 BUSY = 0.5
 """Share of a processor from which on a rank computes."""
+MOVES = 64 << 10
+"""Bytes a second from which on a rank reads or writes."""
 _SAVING = re.compile(
     r"save|saving|checkpoint|ckpt|state_dict|evaluat|validat|(?:^|_)eval(?:_|$)|snapshot", re.IGNORECASE
 )
@@ -51,6 +53,8 @@ class Cause:
     remedy: str
     confidence: str = CERTAIN
     place: dict[str, Any] = field(default_factory=dict)
+    works: bool = False
+    """It computes, reads or writes, itself or its helpers: it may only be slow."""
 
 
 def cause_of(place: Position, kernel: list[dict[str, Any]]) -> Cause:
@@ -112,7 +116,7 @@ def _file(place: Position, main: Mapping[str, Any], tasks: list[dict[str, Any]])
     blocked = next((task for task in tasks if task.get("state") == "D"), None)
     if main.get("state") == "D":
         blocked = dict(main)
-    if blocked is not None:
+    if blocked is not None and not moves(place.seen):
         path = blocked.get("path", "")
         where = f" {path}" if path else ""
         by = ", ".join(blocked.get("kernel", [])[:3]) or blocked.get("wait", "")
@@ -204,6 +208,9 @@ def _waits_for_others(place: Position, main: Mapping[str, Any], kernel: list[dic
             f"waits for {what}; process {stuck['pid']} waits for a file that does not answer ({stuck.get('wait', '')})"
         )
         return Cause("blocked_file", how, "See whether the file system (NFS, FUSE, disk) answers.", LIKELY, place.place)
+    if float(place.seen.get("helpers", 0)) >= BUSY and what in _FOR_PROCESSES:
+        how = f"waits for {what}, which computes ({place.seen['helpers']:.1f} processors)"
+        return Cause("own_code", how, SLOW, LIKELY, place.place, works=True)
     how = f"waits for {what}, in a deadlock"
     return Cause("deadlock", how, "Correct the script there: nothing will wake it.", LIKELY, place.place)
 
@@ -211,17 +218,31 @@ def _waits_for_others(place: Position, main: Mapping[str, Any], kernel: list[dic
 def _own_code(place: Position, seen: Mapping[str, Any], main: Mapping[str, Any]) -> Cause:
     used = float(seen.get("cpu", 0))
     call = str(main.get("call", ""))
-    if used >= BUSY or main.get("state") == "R":
+    computes = used >= BUSY or main.get("state") == "R"
+    if computes:
         how = f"computes ({used:.1f} processors)"
+    elif moves(seen):
+        how = f"reads or writes ({seen['bytes'] / 1e6:.1f} MB/s)"
     elif "sleep" in call or "sleep" in str(main.get("wait", "")):
         how = "sleeps"
     elif call in ("poll", "ppoll", "recvfrom", "recvmsg", "connect", "epoll_wait", "select", "pselect6"):
         how = "waits for an answer over the network"
     else:
         how = f"is in code of its own{f' ({call})' if call else ''}"
-    remedy = "See what the script does there; raise deepspeed_launch_hang_after if it is to take so long."
     known = CERTAIN if place.frames else LIKELY
-    return Cause("own_code", how, remedy, known, place.place)
+    return Cause("own_code", how, SLOW, known, place.place, works=computes or moves(seen))
+
+
+SLOW = "See what the script does there; raise deepspeed_launch_hang_after if it is to take so long."
+
+
+def moves(seen: Mapping[str, Any]) -> bool:
+    return float(seen.get("bytes", 0)) >= MOVES
+
+
+def works(seen: Mapping[str, Any]) -> bool:
+    """Whether a rank, wherever it is, computes, reads or writes, itself or its helpers."""
+    return float(seen.get("cpu", 0)) >= BUSY or float(seen.get("helpers", 0)) >= BUSY or moves(seen)
 
 
 def collective_kind(place: Position, skipped: bool) -> str:

@@ -27,6 +27,8 @@ LIMIT_S = 15.0
 LIMIT_BYTES = 64 << 20
 SAMPLE_S = 2.0
 """Seconds between the two reads of which processor time and progress are the difference."""
+WORK_S = 0.5
+"""The same at least for what is read and written, after the reports, which ranks write too."""
 REPORT_S = 4.0
 """Seconds that ranks have for their report. One that holds the interpreter's lock gives none."""
 
@@ -77,11 +79,15 @@ def examine(
             rank = next(one.rank for one in alive if one.pid == pid)
             named = [{**lock, "holder_name": proc.name(lock["holder"])} for lock in locks]
             found[rank]["locks"] = named
-    time.sleep(max(0.0, min(SAMPLE_S - (time.monotonic() - began), until - time.monotonic())))
+    pids = [one.pid for one in alive]
+    work = proc.work(pids, proc.children())
+    time.sleep(max(0.0, min(max(SAMPLE_S - (time.monotonic() - began), WORK_S), until - time.monotonic())))
     children = proc.children()
+    worked = proc.work(pids, children)
     for one in alive:
         with noted(missing, f"rank {one.rank}"):
             found[one.rank].update(proc.rank(one.pid, before[one.rank], children))
+            found[one.rank].update(proc.worked(work[one.pid], worked[one.pid]))
     moved = [one for one in able if reports.get(one.rank, {}).get("entries")]
     for rank, again in reported(proc, moved, min(until, time.monotonic() + 1)).items():
         found[rank]["moved"] = newest(again) != newest(reports[rank])

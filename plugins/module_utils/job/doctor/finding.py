@@ -80,6 +80,7 @@ def bounded(found: Any) -> dict[str, Any]:
     confidence = found.get("confidence")
     return {
         "hang": found.get("hang") is not False,
+        "works": found.get("works") is True,
         "ranks": _numbers(found.get("ranks")),
         "nodes": _texts(found.get("nodes")),
         "collective": _collective(found.get("collective")),

@@ -13,10 +13,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from . import histories, links, shape
-from .causes import BUSY, CERTAIN, LIKELY, NOT_KNOWN, START, Cause, cause_of, collective_kind
+from .causes import BUSY, CERTAIN, LIKELY, NOT_KNOWN, START, Cause, cause_of, collective_kind, works
 from .histories import Wait
-from .positions import ABSENT, ASKS, COLLECTIVE, DEAD, JOINING, PEER, STOPPED, STORE, Position, position
-from .wording import finding, names_of
+from .positions import ABSENT, ASKS, CODE, COLLECTIVE, DEAD, JOINING, PEER, STOPPED, STORE, Position, position
+from .wording import apart, finding, names_of
 
 AGREED = ("world_size", "hostname", "port", "master_addr", "master_port")
 """What all ranks must join with alike."""
@@ -31,7 +31,7 @@ def judge(examinations: Iterable[Mapping[str, Any]], job: Mapping[str, Any]) -> 
     The finding: ``ranks`` that are to blame (none: no rank is), ``nodes`` they are on, ``collective`` that the others
     wait in (``operation``, ``sequence``, ``size``, ``group``, or None), ``does`` (``function``, ``file``, ``line``),
     ``kind``, ``link`` (``from``, ``to``, or None), ``sentence``, ``remedy``, ``confidence`` (certain, likely, not
-    known), ``hang`` (False: the job has gone on meanwhile).
+    known), ``hang`` (False: the job has gone on meanwhile), ``works`` (what is waited for computes, reads or writes).
     """
     return Judgement([shape.examination(one) for one in examinations], job).result()
 
@@ -55,7 +55,7 @@ class Judgement:
     def result(self) -> dict[str, Any]:
         if any(place.seen.get("moved") for place in self.places.values()):
             return finding([], self.places, None, None, hang=False)
-        for find in (self._gone, self._network, self._joining, self._ends, self._mismatch, self._outside):
+        for find in (self._gone, self._network, self._joining, self._ends, self._mismatch, self._outside, self._apart):
             found = find()
             if found is not None:
                 return found
@@ -226,10 +226,21 @@ class Judgement:
         cause.confidence = LIKELY
         return finding(odd, self.places, self._waited(set(odd)), cause)
 
+    def _apart(self) -> dict[str, Any] | None:
+        """No rank waits for another one: each is in code of its own."""
+        if (
+            not self.places
+            or self.waits
+            or not all(place.frames and place.what == CODE for place in self.places.values())
+        ):
+            return None
+        return apart(self.places, [rank for rank, place in self.places.items() if works(place.seen)])
+
     # --- blame -----------------------------------------------------------------------------------------------------
 
     def _blame(self, ranks: list[int]) -> dict[str, Any]:
-        cause = cause_of(self.places[ranks[0]], self.kernel)
+        cause, *others = [cause_of(self.places[rank], self.kernel) for rank in ranks]
+        cause.works = cause.works and all(other.works for other in others)
         waited = self._waited(set(ranks))
         first = self._before_first(waited)
         if first and (cause.kind == "own_code" or self.places[ranks[0]].what == ABSENT):

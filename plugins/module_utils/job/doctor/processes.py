@@ -87,6 +87,27 @@ class Proc:
         found = self.stat(pid)
         return found is None or found["state"] in "Tt" or bool(self.cgroup(pid).get("frozen"))
 
+    def work(self, pids: Iterable[int], children: Mapping[int, list[dict[str, Any]]]) -> dict[int, dict[str, Any]]:
+        """Return what processes have read and written by now, and the processor time of those below them."""
+        now = time.monotonic()
+        return {
+            pid: {
+                "time": now,
+                "bytes": sum(flat(self.text(pid, "io").replace(":", "")).get(name, 0) for name in ("rchar", "wchar")),
+                "ticks": {child["pid"]: child["ticks"] for child in descendants(pid, children)},
+            }
+            for pid in pids
+        }
+
+    def worked(self, before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, float]:
+        """Return the bytes a second that a process has read and written, and the processors that its helpers used."""
+        seconds = max(after["time"] - before["time"], 0.01)
+        used = sum(ticks - before["ticks"].get(pid, ticks) for pid, ticks in after["ticks"].items()) / self._ticks
+        return {
+            "bytes": round(max(after["bytes"] - before["bytes"], 0) / seconds),
+            "helpers": round(max(used, 0.0) / seconds, 3),
+        }
+
     # --- threads -------------------------------------------------------------------------------------------------
 
     def tasks(self, pid: int) -> list[int]:
@@ -181,6 +202,7 @@ class Proc:
                 stat = self.stat(int(name))
                 if stat is not None:
                     child = {"pid": int(name), "parent": stat["parent"], "name": stat["name"], "state": stat["state"]}
+                    child["ticks"] = stat["ticks"]
                     if stat["state"] in "ZX":
                         child.update(signal=stat["signal"], code=stat["code"])
                     else:

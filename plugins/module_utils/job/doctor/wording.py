@@ -12,7 +12,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from .causes import CERTAIN, NOT_KNOWN, Cause
+from .causes import CERTAIN, NOT_KNOWN, SLOW, Cause
 from .histories import Wait
 from .links import Link
 from .positions import Position
@@ -90,7 +90,9 @@ def finding(
         remedy = cause.remedy
     elif cause is not None:
         come = "have not come" if len(ranks) > 1 else "has not come"
+        slow = " It works, so it may only be slow." if cause.works else ""
         sentence = f"{who(ranks, places)} {come} to {awaited(wait)}: it {cause.words}{place_of(cause.place)}{waiting}."
+        sentence += slow
         remedy = cause.remedy
     elif link is not None:
         sentence, remedy = _of_link(link, places, wait)
@@ -109,6 +111,21 @@ def finding(
         "sentence": sentence,
         "remedy": remedy,
         "confidence": confidence,
+        "works": bool(cause and cause.works),
+    }
+
+
+def apart(places: Mapping[int, Position], working: Sequence[int]) -> dict[str, Any]:
+    """Return the finding about ranks none of which waits for another one."""
+    shown = min(working or places)
+    node = f" on {places[shown].node}" if places[shown].node else ""
+    does = "works" if working else "is"
+    slow = " It may only be slow." if working else ""
+    return {
+        **finding([], places, None, None),
+        "sentence": f"No rank waits for another one: rank {shown}{node} {does}{place_of(places[shown].place)}.{slow}",
+        "remedy": SLOW,
+        "works": bool(working),
     }
 
 

@@ -148,6 +148,8 @@ class HangWatch:
         self._silent, self._bound = 0.0, self._pace.bound()
         self._due = 0.0
         """Seconds of the same silence after which it is examined once more."""
+        self._slow = ""
+        """What was found of a rank that works: why a silence is not reported before ``_due``."""
         state = nodes.state.get("hang") or {}
         self._findings: list[dict[str, Any]] = list(state.get("findings") or [])
 
@@ -169,12 +171,13 @@ class HangWatch:
                 self._going = None
                 failure = self._found(found, now)
         elif bound.seconds and now - bound.since > max(bound.seconds, self._due):
-            self._since = bound.since
+            self._since, self._slow = bound.since, ""
             # Once more, in case it is to be ended, or to see what has changed: each time after twice as long.
             self._due = max(2 * (now - bound.since), self._after)
             self._silent, self._bound = now - bound.since, bound
             self._going = self._examine(self._nodes, self._clock)
-        self._nodes.state["hang"] = {"bound": bound.seconds, "why": bound.why, "findings": self._findings}
+        seconds, why = (self._due, self._slow) if self._slow else (bound.seconds, bound.why)
+        self._nodes.state["hang"] = {"bound": seconds, "why": why, "findings": self._findings}
         return failure
 
     def _found(self, found: dict[str, Any], now: float) -> Failure | None:
@@ -186,6 +189,11 @@ class HangWatch:
         if newest and not before and self._pace.steps < FEWEST and self._since is not None:
             # What takes a script that prints nothing long to make the next collective is not known: once more.
             self._due = now - self._since + min(PATIENCE, self._after / 4)
+            return None
+        latest = min(self._after, self._pace.most or self._after)
+        if found.pop("works") and self._since is not None and now - self._since < latest:
+            # As an evaluation or a checkpoint does that no line announces.
+            self._due, self._slow = latest, f"as after {in_words(now - self._since)}: {found['sentence']}"
             return None
         self._examinations += 1
         entry = {
@@ -217,7 +225,7 @@ class HangWatch:
 
     def _woke(self, seconds: float) -> None:
         examinations, self._since, self._woke_after = self._examinations, None, 0.0
-        self._examinations, self._due, self._newest = 0, 0.0, {}
+        self._examinations, self._due, self._newest, self._slow = 0, 0.0, {}, ""
         if not examinations:
             return
         if self._findings and self._findings[-1]["woke"] is None:

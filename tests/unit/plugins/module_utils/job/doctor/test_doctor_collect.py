@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.doctor import (
     answers,
+    causes,
     collect,
     inside,
     rank_side,
@@ -87,6 +88,36 @@ def test_the_stack_of_a_rank_without_torch(started: Started) -> None:
     assert functions(rank) == ["waits_for_the_night", "<module>"]
     assert (rank["alive"], rank["state"], rank["source"]) == (True, "S", "signal")
     assert process.poll() is None
+
+
+WRITES = """\
+import sys, time
+print("ready", flush=True)
+with open("/dev/null", "wb", buffering=0) as file:
+    while True:
+        file.write(b"x" * 100000)
+        time.sleep(0.05)
+"""
+HELPED = """\
+import subprocess, sys
+with subprocess.Popen([sys.executable, "-c", "print(end='ready', flush=True)\\nwhile True: pass"], stdout=-1) as helper:
+    helper.stdout.read(5)
+    print("ready", flush=True)
+    try:
+        helper.wait(60)
+    finally:
+        helper.kill()
+"""
+
+
+def test_whether_a_rank_and_its_helpers_work(started: Started) -> None:
+    idle, writes, helped = started.process(), started.process(WRITES), started.process(HELPED)
+    first, second, third = started.examined(idle, writes, helped)
+    (helper,) = (child["pid"] for child in third["children"])
+    os.kill(helper, 9)
+    assert (first["bytes"] < causes.MOVES, first["helpers"]) == (True, 0)
+    assert second["bytes"] >= causes.MOVES
+    assert third["helpers"] > causes.BUSY / 4  # this machine may do other things beside it
 
 
 def test_a_report_of_a_rank_that_imports_torch_distributed(started: Started, tmp_path: Path) -> None:

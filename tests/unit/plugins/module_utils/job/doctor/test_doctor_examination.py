@@ -179,7 +179,7 @@ VALUES = st.recursive(
     ),
     max_leaves=10,
 )
-FIELDS = ("hang", "ranks", "nodes", "collective", "does", "kind", "link", "sentence", "remedy", "confidence")
+FIELDS = ("hang", "works", "ranks", "nodes", "collective", "does", "kind", "link", "sentence", "remedy", "confidence")
 
 
 @given(st.dictionaries(st.sampled_from(FIELDS), VALUES) | VALUES)

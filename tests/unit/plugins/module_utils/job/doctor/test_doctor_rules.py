@@ -132,6 +132,55 @@ def test_what_a_rank_does_instead(task: dict[str, Any], more: dict[str, Any], ki
     assert (finding["ranks"], finding["kind"]) == ([2], kind)
 
 
+@pytest.mark.parametrize(
+    ("task", "more", "does", "works"),
+    [
+        ({"state": "R", "cpu": 1.0, "call": "running"}, {"cpu": 1.0}, "computes (1.0 processors)", True),
+        ({"call": "fsync"}, {"bytes": 3e6}, "reads or writes (3.0 MB/s)", True),
+        ({"state": "D", "call": "fsync", "path": "/nfs/x"}, {"bytes": 3e6}, "reads or writes (3.0 MB/s)", True),
+        ({"state": "D", "call": "fsync", "path": "/nfs/x"}, {"bytes": 300}, "waits for a file /nfs/x", False),
+        ({"call": "clock_nanosleep"}, {"cpu": 0.1, "bytes": 300, "helpers": 0.1}, "sleeps", False),
+        ({"call": "wait4"}, {"helpers": 2.0}, "waits for a command that it started, which computes (2.0", True),
+        ({"call": "wait4"}, {"helpers": 0.1}, "waits for a command that it started, in a deadlock", False),
+        ({"call": "futex"}, {"helpers": 2.0}, "waits for a lock, in a deadlock", False),
+        ({"state": "T"}, {"state": "T", "helpers": 2.0, "bytes": 3e6}, "was stopped", False),
+    ],
+)
+def test_whether_the_rank_that_is_waited_for_works(
+    task: dict[str, Any], more: dict[str, Any], does: str, works: bool
+) -> None:
+    finding = judged(waiting(0), waiting(1), rank(2, [own("load")], [entry(1), entry(2)], task=task, **more))
+    assert (finding["ranks"], finding["works"]) == ([2], works)
+    assert does in finding["sentence"]
+    assert finding["sentence"].endswith("It works, so it may only be slow.") is works
+
+
+def test_of_two_ranks_that_are_waited_for_both_have_to_work() -> None:
+    def found(*cpu: float) -> bool:
+        late = [
+            rank(one, [own("load")], [entry(1)], task={"call": "clock_nanosleep", "cpu": used}, cpu=used)
+            for one, used in zip((2, 3), cpu)
+        ]
+        for one in (first := [waiting(0), waiting(1), *late]):
+            one["groups"] = {"0": {"ranks": [0, 1, 2, 3]}}
+        finding = judged(*first)
+        assert finding["ranks"] == [2, 3]
+        return bool(finding["works"])
+
+    assert found(1.0, 1.0) and not found(1.0, 0.0) and not found(0.0, 1.0)
+
+
+@pytest.mark.parametrize(("cpu", "works"), [(1.0, True), (0.0, False)])
+def test_no_rank_waits_for_another_one(cpu: float, works: bool) -> None:
+    ranks = [rank(one, [own("evaluate")], [entry(1), entry(2)], task={"call": "x"}, cpu=cpu) for one in range(3)]
+    finding = judged(*ranks)
+    assert (finding["ranks"], finding["works"], finding["collective"]) == ([], works, None)
+    words = (
+        "rank 0 on gpu1 works in evaluate (train.py, line 7). It may only be slow." if works else "rank 0 on gpu1 is in"
+    )
+    assert finding["sentence"].startswith(f"No rank waits for another one: {words}")
+
+
 def test_without_any_evidence_the_finding_says_what_would_be_needed() -> None:
     """All that remains where ptrace is forbidden and the ranks were started by others."""
     bare: dict[str, Any] = {"alive": True, "state": "S", "threads": [], "entries": [], "groups": {}}

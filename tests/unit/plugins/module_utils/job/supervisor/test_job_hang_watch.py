@@ -26,6 +26,7 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.supervisor.
 
 FOUND: dict[str, Any] = {
     "hang": True,
+    "works": False,
     "ranks": [2],
     "nodes": ["gpu3"],
     "collective": {"operation": "all_reduce", "sequence": 9, "size": 64, "group": [0, 1, 2]},
@@ -149,6 +150,39 @@ def test_a_script_that_prints_nothing_is_not_said_to_hang_while_every_rank_makes
     assert (job.log, job.findings) == ([], [])
     # From then on it is silent again.
     assert job.go_on(590) is None and len(job.examined) == 2
+
+
+def test_a_rank_that_works_is_not_said_to_hang_before_hang_after(job: Job) -> None:
+    works = {**FOUND, "works": True, "sentence": "Rank 2 on gpu3 has not come: it computes. It works."}
+    job.answers = [works, works]
+    job.go_on(10, steps=True)
+    assert job.go_on(500) is None
+    assert (len(job.examined), job.log, job.findings) == (1, [], [])
+    assert job.state["hang"]["bound"] == 600
+    assert job.state["hang"]["why"] == f"as after 66 s: {works['sentence']}"
+    assert job.watch.last() is None
+    job.go_on(120)
+    assert len(job.examined) == 2 and job.findings[0]["silent"] == 601
+    assert job.log == [f"no progress for 601 s (bound: 60 s). {works['sentence']} Remedy: see data.py:33."]
+
+
+def test_a_rank_that_worked_and_then_waits_is_said_to_hang_at_the_next_silence(job: Job) -> None:
+    job.answers = [{**FOUND, "works": True}]
+    job.go_on(10, steps=True)
+    job.go_on(90)
+    job.go_on(10, steps=True)
+    assert (job.log, job.findings) == ([], [])  # a pause of which nothing was said needs no word when it ends
+    assert job.state["hang"]["why"].startswith("3 times the longest silence")
+    job.go_on(300)
+    assert len(job.findings) == 1
+
+
+def test_a_rank_that_works_is_reported_before_something_ends_the_job(tmp_path: Path) -> None:
+    job = Job(tmp_path, stall_timeout=200)
+    job.answers = [{**FOUND, "works": True}] * 2
+    job.go_on(10, steps=True)
+    job.go_on(170)
+    assert job.findings[0]["silent"] == 151
 
 
 def test_a_job_that_moves_while_it_is_examined_does_not_hang(tmp_path: Path) -> None:
