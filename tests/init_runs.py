@@ -39,6 +39,8 @@ class User:
         if (place / "ansible.cfg").is_file():
             # All that is needed later is in the folder.
             del environment["ANSIBLE_CONFIG"], environment["ANSIBLE_COLLECTIONS_PATH"]
+        log = place / "ansible.log"
+        logged = log.stat().st_size if log.exists() else 0
         answer = subprocess.run(
             [str(_BIN / command[0]), *command[1:]],
             cwd=place,
@@ -50,7 +52,8 @@ class User:
             timeout=1800,
             check=False,
         )
-        return Run(answer.returncode, answer.stdout)
+        added = log.read_bytes()[logged:].decode() if log.exists() else ""
+        return Run(answer.returncode, answer.stdout, added)
 
     def init(self, servers: str, *arguments: str, confirmed: bool = True) -> Run:
         """Run init with these servers, logging in with the lab's key."""

@@ -57,10 +57,14 @@ docker info --format '{{{{.Swarm.LocalNodeState}}}} {{{{.Swarm.NodeID}}}}'
 
 @dataclass(frozen=True)
 class Run:
-    """How a playbook ended. ``text`` is its output with line breaks and indentation made single blanks."""
+    """How a playbook ended. ``text`` is its output with line breaks and indentation made single blanks.
+
+    ``log``: what it has added to its log, where the recap is if the console has none.
+    """
 
     rc: int
     output: str
+    log: str = ""
 
     @property
     def text(self) -> str:
@@ -69,7 +73,8 @@ class Run:
     @property
     def changed(self) -> dict[str, int]:
         """Changed tasks by host, from the recap."""
-        return {host: int(count) for host, count in re.findall(r"^(\S+)\s+: ok=\d+\s+changed=(\d+)", self.output, re.M)}
+        recap = re.compile(r"^(?:.*INFO\| )?(\S+)\s+: ok=\d+\s+changed=(\d+)", re.MULTILINE)
+        return {host: int(count) for host, count in recap.findall(f"{self.output}\n{self.log}")}
 
     def done(self, change: bool | None = None, nodes: tuple[str, ...] = NODES) -> Run:
         """Assert success on these nodes; with ``change`` also that something, or nothing, was changed."""

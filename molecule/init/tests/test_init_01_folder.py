@@ -29,7 +29,7 @@ def user() -> User:
 
 
 def files(user: User) -> dict[str, str]:
-    found = (path for path in user.folder.rglob("*") if path.is_file())
+    found = (path for path in user.folder.rglob("*") if path.is_file() and path.name != "ansible.log")
     return {str(path.relative_to(user.folder)): path.read_text(encoding="utf-8") for path in found}
 
 
