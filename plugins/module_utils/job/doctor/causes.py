@@ -208,9 +208,8 @@ def _waits_for_others(place: Position, main: Mapping[str, Any], kernel: list[dic
             f"waits for {what}; process {stuck['pid']} waits for a file that does not answer ({stuck.get('wait', '')})"
         )
         return Cause("blocked_file", how, "See whether the file system (NFS, FUSE, disk) answers.", LIKELY, place.place)
-    if float(place.seen.get("helpers", 0)) >= BUSY and what in _FOR_PROCESSES:
-        how = f"waits for {what}, which computes ({place.seen['helpers']:.1f} processors)"
-        return Cause("own_code", how, SLOW, LIKELY, place.place, works=True)
+    if what in _FOR_PROCESSES and works(place.seen):
+        return Cause("own_code", f"waits for {what}, and {_work(place.seen)}", SLOW, LIKELY, place.place, works=True)
     how = f"waits for {what}, in a deadlock"
     return Cause("deadlock", how, "Correct the script there: nothing will wake it.", LIKELY, place.place)
 
@@ -238,6 +237,16 @@ SLOW = "See what the script does there; raise deepspeed_launch_hang_after if it 
 
 def moves(seen: Mapping[str, Any]) -> bool:
     return float(seen.get("bytes", 0)) >= MOVES
+
+
+def _work(seen: Mapping[str, Any]) -> str:
+    """Return how much its helpers do, or its other threads."""
+    helpers = float(seen.get("helpers", 0))
+    if helpers >= BUSY:
+        return f"its helpers compute ({helpers:.1f} processors)"
+    if moves(seen):
+        return f"it or its helpers read or write ({seen['bytes'] / 1e6:.1f} MB/s)"
+    return f"its other threads compute ({float(seen.get('cpu', 0)):.1f} processors)"
 
 
 def works(seen: Mapping[str, Any]) -> bool:

@@ -88,25 +88,26 @@ class Proc:
         return found is None or found["state"] in "Tt" or bool(self.cgroup(pid).get("frozen"))
 
     def work(self, pids: Iterable[int], children: Mapping[int, list[dict[str, Any]]]) -> dict[int, dict[str, Any]]:
-        """Return what processes have read and written by now, and the processor time of those below them."""
-        now = time.monotonic()
-        return {
-            pid: {
-                "time": now,
-                "bytes": sum(flat(self.text(pid, "io").replace(":", "")).get(name, 0) for name in ("rchar", "wchar")),
-                "ticks": {child["pid"]: child["ticks"] for child in descendants(pid, children)},
-            }
-            for pid in pids
-        }
+        """Return by now what processes and those below them have read and written, and the latter's processor time."""
+        found = {}
+        for pid in pids:
+            below = {child["pid"]: child["ticks"] for child in descendants(pid, children)}
+            moved = {one: self._moved(one) for one in (pid, *below)}
+            found[pid] = {"time": time.monotonic(), "bytes": moved, "ticks": below}
+        return found
+
+    def _moved(self, pid: int) -> int:
+        counts = flat(self.text(pid, "io").replace(":", ""))
+        return counts.get("rchar", 0) + counts.get("wchar", 0)
 
     def worked(self, before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, float]:
-        """Return the bytes a second that a process has read and written, and the processors that its helpers used."""
+        """Return the bytes a second that were read and written, and the processors that helpers used."""
         seconds = max(after["time"] - before["time"], 0.01)
-        used = sum(ticks - before["ticks"].get(pid, ticks) for pid, ticks in after["ticks"].items()) / self._ticks
-        return {
-            "bytes": round(max(after["bytes"] - before["bytes"], 0) / seconds),
-            "helpers": round(max(used, 0.0) / seconds, 3),
-        }
+        moved, used = (
+            sum(max(count - before[what].get(pid, count), 0) for pid, count in after[what].items())
+            for what in ("bytes", "ticks")
+        )
+        return {"bytes": round(moved / seconds), "helpers": round(used / self._ticks / seconds, 3)}
 
     # --- threads -------------------------------------------------------------------------------------------------
 
