@@ -66,6 +66,9 @@ test: ## everything CI runs, in a lab of its own
 test-all: ## every check in full, and every scenario from a fresh lab [SHARDS="faults proxy"]
 	@tests/steps "venv & lab-parts" $(foreach shard,$(SHARDS),$(if $(filter checks,$(shard)),"lint & unit SLOW=1 & differential SLOW=1 & resolve" importer,shard-$(shard))) lab-down
 
+# For its torch.
+shard-hangs: oracle
+
 shard-docs: docs
 	pytest tests/docs_site
 

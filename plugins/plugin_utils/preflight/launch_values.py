@@ -46,6 +46,7 @@ def check_launch_values(inventory: Inventory) -> Iterator[Problem]:
     yield from _environment(inventory)
     yield from _secrets(inventory)
     yield from _transport(inventory)
+    yield from _restart(inventory)
 
 
 def _judged(inventory: Inventory, name: str, judge: Callable[[Any], str], remedy: str) -> Iterator[Problem]:
@@ -193,3 +194,17 @@ def _transport(inventory: Inventory) -> Iterator[Problem]:
             + inventory.where(hosts),
             f"set {PREFIX}transport: direct",
         )
+
+
+def _restart(inventory: Inventory) -> Iterator[Problem]:
+    """A hang that is to end in a restart, of a job that is not restarted."""
+    resumes: Mapping[str, Any] = inventory.values(PREFIX + "resume")
+    hosts = [
+        host
+        for host, value in inventory.values(PREFIX + "on_hang").items()
+        if value == "restart" and resumes.get(host) == "never"
+    ]
+    if hosts:
+        text = f"is restart, and with {PREFIX}resume: never the job is ended and not started again"
+        remedy = f"set {PREFIX}resume: auto, or {PREFIX}on_hang: stop"
+        yield Problem(PREFIX + "on_hang", text + inventory.where(hosts), remedy, fatal=False)

@@ -80,6 +80,20 @@ def test_a_secret_stands_in_one_variable_and_in_no_process_list() -> None:
     assert found(secrets={"A": "abcdef"}) == [] == found(transport="pdsh")
 
 
+@pytest.mark.parametrize(
+    ("values", "texts"),
+    [
+        ({"on_hang": "restart"}, ["is restart, and with deepspeed_launch_resume: never the job is ended and not"]),
+        ({"on_hang": "restart", "resume": "auto"}, []),
+        ({"on_hang": "stop"}, []),
+    ],
+)
+def test_a_hang_that_is_to_be_restarted_needs_resume(values: dict[str, Any], texts: list[str]) -> None:
+    problems = found(**values)
+    assert [problem.text[:75] for problem in problems] == [text[:75] for text in texts]
+    assert not any(problem.fatal for problem in problems)
+
+
 def test_hosts_of_one_job_do_not_differ() -> None:
     (problem,) = found({"gpu1": {"master_port": 29500}, "gpu2": {}})
     assert problem.text == "differs between hosts of one cluster: 29500 for gpu1; 0 for gpu2"
