@@ -12,7 +12,7 @@ from tests.doctor.corpus import run
 def share(results: list[dict[str, Any]], column: str) -> float:
     """Return the part of the cases with this column in which the answer is right."""
     scores = [one["scores"][column] for one in results if one["scores"].get(column) is not None]
-    return sum(scores) / len(scores)
+    return float(sum(scores) / len(scores))
 
 
 def test_of_all_hangs_the_rank_and_the_cause_are_named_in_time(tmp_path: Path) -> None:
