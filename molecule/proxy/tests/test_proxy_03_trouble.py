@@ -28,10 +28,8 @@ UNASKED = {"preflight_skip": ["proxy"]}
 
 
 def wrong(name: str, password: str) -> Any:
-    value = variables()[name]
-    if isinstance(value, dict):
-        return {key: with_password(url, password) for key, url in value.items()}
-    return with_password(value, password)
+    url = with_password(variables()["cluster_proxy"], password)
+    return {"http": url, "https": url} if name == "docker_proxy" else url
 
 
 def run(*arguments: str, **values: Any) -> Run:
@@ -69,13 +67,10 @@ def test_a_proxy_that_refuses_is_found_before_anything_is_changed(variable: str,
         assert "QQ71" not in found.output
 
 
-def test_one_proxy_in_all_variables_is_one_problem() -> None:
-    names = ("host_apt_proxy", "host_pip_proxy", "docker_proxy", "training_image_proxy")
+def test_one_proxy_for_all_is_one_problem() -> None:
     with nothing_changed():
-        found = run(**{name: wrong(name, "wrong-QQ71") for name in names}, **CONSENT).refused_by(("proxy", ALL))
-        found.refused(
-            f"1. {ALL}: host_apt_proxy, host_pip_proxy, docker_proxy.http, docker_proxy.https, training_image_proxy: "
-        )
+        found = run(cluster_proxy=wrong("cluster_proxy", "wrong-QQ71"), **CONSENT).refused_by(("proxy", ALL))
+        found.refused(f"1. {ALL}: cluster_proxy: {REFUSES}")
 
 
 def test_apt_that_is_refused() -> None:
