@@ -112,6 +112,12 @@ class Judgement:
                     self.places[odd[0]].place,
                 )
                 return finding(odd, self.places, self._waited(set(odd)), cause)
+        for rank, place in self.places.items():
+            joins_as = place.values.get("rank", -1)
+            if isinstance(joins_as, int) and joins_as >= 0 and joins_as != rank:
+                words, remedy = f"joins as rank {joins_as}", f"Leave RANK={rank} as the launcher has set it."
+                cause = Cause("startup", words, remedy, CERTAIN, place.place)
+                return finding([rank], self.places, self._waited({rank}), cause)
         odd = self._odd_groups(set(self.places))
         return self._parted(odd, CERTAIN if len(self.places) > 2 else LIKELY) if odd else self._unconnected()
 

@@ -19,6 +19,9 @@ CONNECTS = 2
 LOST = 3
 """Segments that were sent and did not arrive; one or two may be under way."""
 CONNECTING = "SYN_SENT"
+UNANSWERED_MS = 3000
+"""Milliseconds without any answer after which unacknowledged data is lost, too: where this node itself drops what it
+sends, the kernel counts no retransmissions."""
 
 
 @dataclass(frozen=True)
@@ -42,10 +45,13 @@ def lost(places: Mapping[int, Any]) -> list[Link]:
     found: dict[tuple[int, int], Link] = {}
     for (host, port, other_host, other_port), (rank, one) in ends.items():
         connecting = one.get("state") == CONNECTING
-        if one.get("retransmits", 0) < (CONNECTS if connecting else RETRANSMITS) or not (one.get("send") or connecting):
+        again = one.get("retransmits", 0) >= (CONNECTS if connecting else RETRANSMITS)
+        if not (one.get("send") or connecting) or not (again or one.get("since_ack", 0) >= UNANSWERED_MS):
             continue
         other_rank, other = ends.get((other_host, other_port, host, port), (None, None))
         if other is None or other_rank is None:
+            if not again:
+                continue
             unique = addresses.get(other_host, set())
             if len(unique) == 1 and rank not in unique:
                 target = next(iter(unique))

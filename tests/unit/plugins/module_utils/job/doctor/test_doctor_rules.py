@@ -293,6 +293,30 @@ def test_in_which_direction_packets_are_lost(first: Any, second: Any, expected: 
     assert [(link.source, link.target) for link in found] == expected
 
 
+@pytest.mark.parametrize(("since_ack", "arrived", "expected"), [(9000, 44, True), (9000, 50, False), (900, 44, False)])
+def test_packets_that_this_node_itself_drops(since_ack: int, arrived: int, expected: bool) -> None:
+    """The kernel counts no retransmission then: figures of the case network-isolated of HangBench."""
+    own_end = {**end("10.0.0.1:5", "10.0.0.2:6", 50, 20), "send": 4424, "since_ack": since_ack}
+    other = end("10.0.0.2:6", "10.0.0.1:5", 20, arrived)
+    ranks = {"rank": 0, "sockets": [own_end]}, {"rank": 1, "sockets": [other]}
+    found = lost(dict(enumerate(position(one, "") for one in ranks)))
+    assert [(link.source, link.target) for link in found] == [(0, 1)] * expected
+    # Of a peer that was not examined nothing arrives at all, whatever the reason.
+    assert lost({0: position(ranks[0], ""), 2: position({"rank": 2}, "")}) == []
+
+
+def test_two_ranks_that_join_as_the_same_one() -> None:
+    ranks = []
+    for number, joins_as in enumerate((0, 1, 1)):
+        values = {"rank": joins_as, "world_size": 3}
+        frames = [{"function": "init_process_group", "file": C10D, "line": 1, "values": values}, own("main")]
+        ranks.append({**rank(number, frames, []), "joined": False, "groups": {}})
+    finding = judged(*ranks)
+    assert (finding["ranks"], finding["kind"], finding["confidence"]) == ([2], "startup", "certain")
+    assert "it joins as rank 1 in main" in finding["sentence"]
+    assert finding["remedy"] == "Leave RANK=2 as the launcher has set it."
+
+
 def test_a_peer_that_was_not_examined_is_known_by_its_address() -> None:
     ranks = (
         {"rank": 0, "sockets": [end("10.0.0.1:5", "10.0.0.2:6", 9, 9, 5)]},
