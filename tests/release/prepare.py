@@ -64,7 +64,7 @@ def sections(root: Path) -> set[str]:
 def set_version(root: Path, version: str) -> list[Path]:
     """Write the version into galaxy.yml, and into each name of the tarball elsewhere; return what has changed."""
     changed = []
-    names = ("galaxy.yml", "execution-environment.yml", "*.md", "docs/**/*.md")
+    names = ("galaxy.yml", "execution-environment.yml", "*.md", "docs/**/*.md", "tests/docs_site/*.cfg")
     for path in sorted(path for name in names for path in root.glob(name)):
         before = path.read_text(encoding="utf-8")
         after = re.sub(r"(?m)^version: .*$", f"version: {version}", before) if path.name == "galaxy.yml" else before
