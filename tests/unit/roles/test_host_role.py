@@ -60,7 +60,11 @@ def test_after_the_repair_of_dpkg_it_is_planned_again() -> None:
         assert acts(ROLE.tasks("dpkg")[-1], ROLE.given(None, _host_dpkg_repaired={"changed": changed})) is changed
 
 
-ALWAYS = ["Remove packages of a bundle that an interrupted run left", "Remove the files of this role"]
+ALWAYS = [
+    "Remove packages of a bundle that an interrupted run left",
+    "Remove the files of this role",
+    "Remove the folders of all clusters, if nothing is left in them",
+]
 
 
 @pytest.mark.parametrize(
