@@ -249,6 +249,11 @@ def _work(seen: Mapping[str, Any]) -> str:
     return f"its other threads compute ({float(seen.get('cpu', 0)):.1f} processors)"
 
 
+def blocked(seen: Mapping[str, Any]) -> bool:
+    """Whether its main thread is in an uninterruptible wait, mostly for a file."""
+    return bool(seen.get("tasks")) and seen["tasks"][0].get("state") == "D"
+
+
 def works(seen: Mapping[str, Any]) -> bool:
     """Whether a rank, wherever it is, computes, reads or writes, itself or its helpers."""
     return float(seen.get("cpu", 0)) >= BUSY or float(seen.get("helpers", 0)) >= BUSY or moves(seen)

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from . import histories, links, shape
-from .causes import BUSY, CERTAIN, LIKELY, NOT_KNOWN, START, Cause, cause_of, collective_kind, works
+from .causes import BUSY, CERTAIN, LIKELY, NOT_KNOWN, START, Cause, blocked, cause_of, collective_kind, works
 from .histories import Wait
 from .positions import ABSENT, ASKS, CODE, COLLECTIVE, DEAD, JOINING, PEER, STOPPED, STORE, Position, position
 from .wording import apart, finding, names_of
@@ -233,14 +233,15 @@ class Judgement:
         return finding(odd, self.places, self._waited(set(odd)), cause)
 
     def _apart(self) -> dict[str, Any] | None:
-        """No rank waits for another one: each is in code of its own."""
+        """No rank waits for another one: each is in code of its own, and at most the file system holds them all."""
         if (
             not self.places
             or self.waits
             or not all(place.frames and place.what == CODE for place in self.places.values())
         ):
             return None
-        return apart(self.places, [rank for rank, place in self.places.items() if works(place.seen)])
+        stuck = [rank for rank, place in self.places.items() if blocked(place.seen) and not works(place.seen)]
+        return apart(self.places, stuck)
 
     # --- blame -----------------------------------------------------------------------------------------------------
 

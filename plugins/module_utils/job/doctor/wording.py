@@ -115,17 +115,17 @@ def finding(
     }
 
 
-def apart(places: Mapping[int, Position], working: Sequence[int]) -> dict[str, Any]:
-    """Return the finding about ranks none of which waits for another one."""
-    shown = min(working or places)
+def apart(places: Mapping[int, Position], stuck: Sequence[int]) -> dict[str, Any]:
+    """Return the finding about ranks none of which waits for another one; ``stuck``: those that wait for a file."""
+    shown = min(stuck or places)
     node = f" on {places[shown].node}" if places[shown].node else ""
-    does = "works" if working else "is"
-    slow = " It may only be slow." if working else ""
+    does = "waits for a file" if stuck else "is"
+    slow = "" if stuck else " It may only be slow."
     return {
         **finding([], places, None, None),
         "sentence": f"No rank waits for another one: rank {shown}{node} {does}{place_of(places[shown].place)}.{slow}",
         "remedy": SLOW,
-        "works": bool(working),
+        "works": not stuck,
     }
 
 

@@ -177,15 +177,20 @@ def test_of_two_ranks_that_are_waited_for_both_have_to_work() -> None:
     assert found(1.0, 1.0) and not found(1.0, 0.0) and not found(0.0, 1.0)
 
 
-@pytest.mark.parametrize(("cpu", "works"), [(1.0, True), (0.0, False)])
-def test_no_rank_waits_for_another_one(cpu: float, works: bool) -> None:
-    ranks = [rank(one, [own("evaluate")], [entry(1), entry(2)], task={"call": "x"}, cpu=cpu) for one in range(3)]
+@pytest.mark.parametrize(
+    ("task", "more", "words", "works"),
+    [
+        ({"call": "x"}, {"cpu": 1.0}, "is in evaluate (train.py, line 7). It may only be slow.", True),
+        ({"call": "x"}, {}, "is in evaluate (train.py, line 7). It may only be slow.", True),
+        ({"state": "D"}, {"bytes": 1e6}, "is in evaluate (train.py, line 7). It may only be slow.", True),
+        ({"state": "D"}, {}, "waits for a file in evaluate (train.py, line 7).", False),
+    ],
+)
+def test_no_rank_waits_for_another_one(task: dict[str, Any], more: dict[str, Any], words: str, works: bool) -> None:
+    ranks = [rank(one, [own("evaluate")], [entry(1), entry(2)], task=task, **more) for one in range(3)]
     finding = judged(*ranks)
     assert (finding["ranks"], finding["works"], finding["collective"]) == ([], works, None)
-    words = (
-        "rank 0 on gpu1 works in evaluate (train.py, line 7). It may only be slow." if works else "rank 0 on gpu1 is in"
-    )
-    assert finding["sentence"].startswith(f"No rank waits for another one: {words}")
+    assert finding["sentence"] == f"No rank waits for another one: rank 0 on gpu1 {words}"
 
 
 def test_without_any_evidence_the_finding_says_what_would_be_needed() -> None:
