@@ -15,7 +15,15 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 DOCUMENTS = sorted(
     str(path.relative_to(ROOT))
-    for pattern in ("*.md", "docs/*.md", "docs/decisions/*.md", "roles/*/README.md", "examples/*.md", "examples/*/*.md")
+    for pattern in (
+        "*.md",
+        "docs/*.md",
+        "docs/decisions/*.md",
+        "roles/*/README.md",
+        "examples/*.md",
+        "examples/*/*.md",
+        "tests/hangbench/*.md",
+    )
     for path in ROOT.glob(pattern)
     if path.name != "CHANGELOG.md"  # generated; what earlier releases are said to have may be gone
 )
