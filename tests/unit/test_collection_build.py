@@ -27,6 +27,7 @@ OF_THE_CHECKOUT = (
     ".github",
     ".gitignore",
     ".yamllint",
+    "changelogs/fragments/.gitkeep",
     "collections",
     "execution-environment.yml",
     "galaxy.yml",
