@@ -15,9 +15,11 @@ from ..plugin_utils.diagnosis.fetch_failures import explain
 
 def fetch_trouble(reported: Any, proxy: str, source: str) -> str:
     """Return the cause in one sentence, with its remedy."""
-    if not isinstance(reported, str):
+    texts = reported if isinstance(reported, list) else [reported]
+    if not all(isinstance(text, str) for text in texts):
         raise AnsibleFilterError(f"fetch_trouble: expected what a program said, not {type(reported).__name__}.")
-    return explain(reported, proxy, source)
+    # Here, as a template in a YAML block takes the backslash of "\n" as it is.
+    return explain("\n".join(texts), proxy, source)
 
 
 class FilterModule:

@@ -43,9 +43,9 @@ for step in range(int(sys.argv[1])):
         dist.all_reduce(parameter.grad)
     times.append(time.perf_counter() - began)
     used.append(time.process_time() - cpu)
-half = len(times) // 10
+warm = len(times) // 10
 memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-print(json.dumps({"step": statistics.median(times[half:]), "cpu": statistics.median(used[half:]), "mib": memory}))
+print(json.dumps({"step": statistics.median(times[warm:]), "cpu": statistics.median(used[warm:]), "mib": memory}))
 dist.destroy_process_group()
 """
 

@@ -15,6 +15,7 @@ Ranks in a network namespace of their own are nodes of their own. What was exami
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import re
@@ -22,7 +23,6 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -83,7 +83,7 @@ def examine(folder: str, request: Path) -> dict[str, Any]:
 class Examined:
     """An examination as the watch polls it."""
 
-    def __init__(self, folder: str, request: Path) -> None:
+    def __init__(self, _nodes: Any, _clock: Any, *, folder: str, request: Path) -> None:
         self.found: dict[str, Any] | None = None
         self.began = time.monotonic()
         threading.Thread(target=self._examine, args=(folder, request), daemon=True).start()
@@ -107,7 +107,7 @@ def watch(folder: str, floor: float, after: float, request: Path) -> dict[str, A
     given = json.loads(request.read_text(encoding="utf-8"))
     place = SimpleNamespace(options={"hang_after": after}, known_environment=dict)
     nodes: Any = SimpleNamespace(place=place, state={}, say=lambda text: print(text, file=sys.stderr, flush=True))
-    make: Callable[[Any, Any], Any] = lambda _nodes, _clock: Examined(folder, request)  # noqa: E731  # for its type
+    make: Any = functools.partial(Examined, folder=folder, request=request)
     watched, progress = hang_watch.HangWatch(nodes, examine=make), Progress()
     with Path(given["lines"]).open(encoding="utf-8", errors="replace") as lines:
         while not (nodes.state.get("hang") or {}).get("findings"):

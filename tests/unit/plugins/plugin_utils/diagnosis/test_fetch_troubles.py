@@ -117,3 +117,10 @@ def test_odd_text_is_no_exception(text: str) -> None:
 def test_the_filter_wants_text() -> None:
     with pytest.raises(AnsibleFilterError, match="expected what a program said, not dict"):
         fetch_trouble({}, "p", "s")
+    with pytest.raises(AnsibleFilterError, match="expected what a program said, not list"):
+        fetch_trouble(["a", 1], "p", "s")
+
+
+def test_the_outputs_of_several_programs_are_lines_of_their_own() -> None:
+    assert fetch_trouble(["first", "second"], "p", "s") == fetch_trouble("first\nsecond", "p", "s")
+    assert fetch_trouble(["first", "second"], "p", "s") != fetch_trouble("firstsecond", "p", "s")
