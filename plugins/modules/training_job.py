@@ -413,7 +413,8 @@ job:
         - How long the job may make no progress until it is examined (C(bound), in seconds) and C(why), and C(findings),
           the last five. Each has C(at), C(silent) (seconds without progress), C(woke) (seconds after which it went on,
           or null), C(ranks) and C(nodes) to blame, C(collective), C(does), C(kind), C(link), C(sentence), C(remedy),
-          C(confidence), C(missing) (nodes that did not answer) and C(evidence), the folder in that of the job.
+          C(confidence), C(missing) (nodes that did not answer) and C(evidence), the folder in that of the job. The last
+          one has C(timeline), when ranks entered their last collectives, in seconds before the last of all.
         - Empty without O(hang_after).
       type: dict
     first_failure:

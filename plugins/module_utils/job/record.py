@@ -84,13 +84,18 @@ def _rows(value: Any) -> bool:
     )
 
 
-def _row(value: Any) -> bool:
-    return isinstance(value, list) and len(value) < 20 and all(one is None or _real(one) for one in value)
+def _row(value: Any, most: int = 20) -> bool:
+    return isinstance(value, list) and len(value) < most and all(one is None or _real(one) for one in value)
 
 
 def _networks(value: Any) -> bool:
     about = _each(network=_word, devices=_lines, interface=_text(1000), hcas=_text(1000))
     return isinstance(value, dict) and all(_word(node) and about(found) for node, found in value.items())
+
+
+def _lanes(value: Any) -> bool:
+    about = _each(rank=_COUNT, **dict.fromkeys(("done", "open"), lambda marks: _row(marks, 100)))
+    return isinstance(value, list) and len(value) <= 100 and all(about(one) for one in value)
 
 
 def _findings(value: Any) -> bool:
@@ -100,6 +105,7 @@ def _findings(value: Any) -> bool:
         **dict.fromkeys(("silent", "bound", "woke", "seconds"), _moment),
         **dict.fromkeys(("nodes", "missing"), _lines),
         **dict.fromkeys(("collective", "does", "link"), _mapping),
+        timeline=_each(waited=_moment, ranks=_lanes),
         ranks=lambda ranks: isinstance(ranks, list) and len(ranks) <= _MOST and all(_COUNT(one) for one in ranks),
     )
     return isinstance(value, list) and len(value) <= 100 and all(about(one) for one in value)

@@ -63,6 +63,9 @@ def view(job: Mapping[str, Any]) -> dict[str, Any] | None:
         "silent": f"{last['silent']:.0f} s",
         "woke": None if last.get("woke") is None else f"{last['woke']:.0f} s",
         "missing": ", ".join(str(one) for one in last.get("missing") or []),
+        "ranks": list(last.get("ranks") or []),
+        "timeline": last.get("timeline"),
+        "nodes": {row["rank"]: row["node"] for row in rows},
         "rows": shown,
         "more": len(rows) - len(shown),
     }

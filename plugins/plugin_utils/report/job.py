@@ -13,6 +13,7 @@ from ..core.values import mapping, number
 from ..job import hangs, nccl
 from ..job.table import Known, duration, merge
 from .curves import Series, line_chart, whole
+from .lanes import lanes
 from .text import age, moment, names, sentence, sequence, short
 
 WIDE = 480
@@ -52,7 +53,7 @@ def job_view(known: Known, now: float) -> dict[str, Any]:
         "reason": sentence(job.get("reason")),
         "failure": _failure(first) if first and state not in ("succeeded", "running", "starting") else None,
         "nccl": _nccl(known, summary),
-        "hang": hangs.view(job),
+        "hang": _hang(job),
         "exits": _exits(mapping(summary.get("ranks"))),
         "restarts": [
             {"attempt": one.get("attempt"), "reason": sentence(one.get("reason")), "from": one.get("resumed_from")}
@@ -136,6 +137,12 @@ def _nccl(known: Known, summary: Mapping[str, Any]) -> list[str]:
     """What NCCL connected, and what of it is not as it should be."""
     found = mapping(known.job.get("nccl")) or mapping(summary.get("nccl"))
     return nccl.sentences(known.name, {**known.job, "nccl": found})
+
+
+def _hang(job: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Who waits for whom, and when each rank entered its last collectives."""
+    found = hangs.view(job)
+    return found and {**found, "lanes": lanes(found["timeline"], found["ranks"], found["nodes"])}
 
 
 def _exits(ranks: Mapping[str, Any]) -> list[dict[str, str]]:

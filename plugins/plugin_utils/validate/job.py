@@ -135,6 +135,17 @@ _FINDING = mapping(
         "confidence": optional(sentence),
         "evidence": optional(sentence),
         "link": optional(mapping({}, {"from": _END, "to": _END})),
+        "timeline": optional(
+            mapping(
+                {},
+                {
+                    "waited": optional(number),
+                    "ranks": listing(
+                        mapping({"rank": _NUMBER}, dict.fromkeys(("done", "open"), listing(number, 100))), 100
+                    ),
+                },
+            )
+        ),
         "does": optional(
             mapping({}, {"function": optional(sentence), "file": optional(words), "line": optional(_COUNT)})
         ),

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ...common.untrusted_text import on_one_line
+from . import timeline
 
 CONFIDENCES = ("certain", "likely", "not known")
 MOST_RANKS = 1024
@@ -74,6 +75,31 @@ def _link(value: Any) -> dict[str, Any] | None:
     return {key: one if _number(one) is not None else _text(one, 255) for key, one in ends.items()}
 
 
+def _timeline(value: Any) -> dict[str, Any] | None:
+    rows = value.get("ranks") if isinstance(value, Mapping) else None
+    if not isinstance(rows, list):
+        return None
+    known = [one for one in rows[: timeline.MOST_RANKS] if isinstance(one, Mapping)]
+    return {
+        "waited": _seconds(value.get("waited")),
+        "ranks": [
+            {"rank": one["rank"], "done": _all_seconds(one.get("done")), "open": _all_seconds(one.get("open"))}
+            for one in known
+            if _number(one.get("rank")) is not None
+        ],
+    }
+
+
+def _seconds(value: Any) -> float | None:
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return float(value) if is_number and abs(value) < 1 << 32 else None
+
+
+def _all_seconds(value: Any) -> list[float]:
+    listed = value if isinstance(value, list) else []
+    return [one for one in map(_seconds, listed[: timeline.MOST_MARKS]) if one is not None]
+
+
 def bounded(found: Any) -> dict[str, Any]:
     """What judge() returned, with every field, or one that says that nothing is known."""
     found = found if isinstance(found, Mapping) else {}
@@ -87,6 +113,7 @@ def bounded(found: Any) -> dict[str, Any]:
         "does": _does(found.get("does")),
         "kind": _text(found.get("kind"), 60),
         "link": _link(found.get("link")),
+        "timeline": _timeline(found.get("timeline")),
         "sentence": _text(found.get("sentence")) or UNKNOWN,
         "remedy": _text(found.get("remedy")) or REMEDY,
         "confidence": confidence if confidence in CONFIDENCES else CONFIDENCES[-1],

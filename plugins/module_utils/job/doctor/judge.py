@@ -16,6 +16,7 @@ from . import histories, links, shape
 from .causes import BUSY, CERTAIN, LIKELY, NOT_KNOWN, START, Cause, blocked, cause_of, collective_kind, works
 from .histories import Wait
 from .positions import ABSENT, ASKS, CODE, COLLECTIVE, DEAD, JOINING, PEER, STOPPED, STORE, Position, position
+from .timeline import timeline
 from .wording import apart, finding, names_of
 
 AGREED = ("world_size", "hostname", "port", "master_addr", "master_port")
@@ -31,9 +32,13 @@ def judge(examinations: Iterable[Mapping[str, Any]], job: Mapping[str, Any]) -> 
     The finding: ``ranks`` that are to blame (none: no rank is), ``nodes`` they are on, ``collective`` that the others
     wait in (``operation``, ``sequence``, ``size``, ``group``, or None), ``does`` (``function``, ``file``, ``line``),
     ``kind``, ``link`` (``from``, ``to``, or None), ``sentence``, ``remedy``, ``confidence`` (certain, likely, not
-    known), ``hang`` (False: the job has gone on meanwhile), ``works`` (what is waited for computes, reads or writes).
+    known), ``hang`` (False: the job has gone on meanwhile), ``works`` (what is waited for computes, reads or writes),
+    ``timeline`` (when ranks entered their last collectives).
     """
-    return Judgement([shape.examination(one) for one in examinations], job).result()
+    shaped = [shape.examination(one) for one in examinations]
+    judgement = Judgement(shaped, job)
+    found = judgement.result()
+    return {**found, "timeline": timeline(shaped, judgement.places, found["ranks"])}
 
 
 class Judgement:

@@ -207,7 +207,9 @@ class HangWatch:
             "woke": None,
         }
         known = self._findings[-1] if self._examinations > 1 and self._findings else None
-        self._findings = [*(self._findings[:-1] if known else self._findings), entry][-MOST_FINDINGS:]
+        earlier = self._findings[:-1] if known else self._findings
+        # Of the last one only, as the state is sent with every poll.
+        self._findings = [*({**one, "timeline": None} for one in earlier), entry][-MOST_FINDINGS:]
         still = self._pace.bound().since == self._since
         if still and (known is None or known["sentence"] != entry["sentence"]):
             self._nodes.say(sentence(entry))

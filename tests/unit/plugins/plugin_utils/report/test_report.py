@@ -286,11 +286,18 @@ def test_who_waits_for_whom_stands_with_the_last_job() -> None:
         **{"collective": {"operation": "all_reduce", "sequence": 9, "ranks": [0, 2]}, "missing": ["lab3"]},
         **{"does": {"function": "<b>load</b>", "file": "data.py", "line": 33}, "remedy": "see data.py:33."},
         "sentence": "Rank 1 on lab2 has not come to all_reduce number 9",
+        "timeline": {
+            "waited": 61.0,
+            "ranks": [{"rank": rank, "done": [-0.1], "open": [0.0][rank:]} for rank in (0, 1)],
+        },
     }
     for result in jobs.values():
         for job in result["jobs"]:
             job["summary"]["hangs"] = [found]
-    words = Page(page(document(changed(jobs=jobs)))).words
+    html = page(document(changed(jobs=jobs)))
+    words = Page(html).words
+    assert (html.count('class="waits"'), html.count('class="entered"')) == (1, 2)
+    assert "then 61 s" in words and "rank 0 lab1" in words and "✕ rank 1 lab2" in words
     assert "Rank 1 on lab2 has not come to all_reduce number 9. Remedy see data.py:33." in words
     assert "Found at 2026-11-28T10:00:00Z, after 61 s without progress (certain). Nothing is known of lab3." in words
     assert "waits for rank 1 in all_reduce 9" in words and "is in <b>load</b>, data.py:33" in words

@@ -174,12 +174,15 @@ VALUES = st.recursive(
     lambda inner: (
         st.lists(inner, max_size=4)
         | st.dictionaries(
-            st.sampled_from(["ranks", "rank", "nodes", "sequence", "group", "from", "line", "size"]), inner
+            st.sampled_from(["ranks", "rank", "nodes", "sequence", "group", "from", "line", "size", "done"]), inner
         )
     ),
     max_leaves=10,
 )
-FIELDS = ("hang", "works", "ranks", "nodes", "collective", "does", "kind", "link", "sentence", "remedy", "confidence")
+FIELDS = (
+    *("hang", "works", "ranks", "nodes", "collective", "does", "kind", "link", "timeline"),
+    *("sentence", "remedy", "confidence"),
+)
 
 
 @given(st.dictionaries(st.sampled_from(FIELDS), VALUES) | VALUES)
