@@ -47,6 +47,14 @@ def includes(role: str, file: str, tasks_from: str) -> list[dict[str, Any]]:
 
 
 @every_role
+def test_a_role_alone_knows_the_variables_that_all_roles_share(role: str) -> None:
+    """``cluster_name`` and ``cluster_root`` are defaults of preflight, which a play of the user's own does not have."""
+    for path in sorted((ROLES / role / "tasks").glob("*.yml")):
+        for task in includes(role, path.stem, "alone"):
+            assert task["ansible.builtin.include_role"].get("public") is True, path
+
+
+@every_role
 def test_where_nothing_is_planned_the_role_ends_at_its_first_task(role: str) -> None:
     (first, *dummy) = load(f"{role}/tasks/main.yml")
     assert first["ansible.builtin.meta"] == "end_role"

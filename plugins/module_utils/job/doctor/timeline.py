@@ -35,12 +35,12 @@ def timeline(
     began = {str(one.get("node", "")): one["time"] - one.get("took", 0) for one in examinations if "time" in one}
     if not began:
         return None
-    asked = median(began.values())
+    usual = median(began.values())
     ages: dict[int, list[tuple[float, bool]]] = {}
     for rank, place in places.items():
-        own = began.get(place.node, asked)
+        own = began.get(place.node, usual)
         # Clocks that are kept by NTP agree better than the moments at which processes of two nodes start.
-        clock = own if abs(own - asked) > CLOCKS_S else asked
+        clock = own if abs(own - usual) > CLOCKS_S else usual
         found = ((clock - entry["at"], bool(entry.get("done"))) for entry in place.entries if "at" in entry)
         within = [one for one in found if -CLOCKS_S <= one[0] <= OLDEST_S]
         if within:
