@@ -86,7 +86,7 @@ def log(name: str) -> str:
     return on("lab1", f"cat {JOBS}/{name}/launcher.log 2>/dev/null; true")
 
 
-def wait(what: Callable[[], bool], seconds: float = 120) -> None:
+def wait(what: Callable[[], bool], seconds: float = 600) -> None:
     deadline = time.monotonic() + seconds
     while not what():
         assert time.monotonic() < deadline
