@@ -196,7 +196,7 @@ def test_launch_follows_a_job_and_says_why_it_failed(upgraded: Installed) -> Non
 def test_stop_ends_the_other_job(upgraded: Installed) -> None:
     given = variables(deepspeed_launch_name="stopped")
     stopped = upgraded.play("stop", *given).done(change=True).text
-    assert "Stopped: " in stopped, stopped[-3000:]
+    assert "Stopped:" in stopped and "stopped, running on lab1 (rank 0), lab2, lab3." in stopped, stopped[-3000:]
     assert job("stopped")["state"] == "stopped"
     assert [on(name, _PROCESSES) for name in NODES] == [""] * 3
     upgraded.play("stop", *given).done(change=False)
