@@ -120,8 +120,8 @@ def line_chart(
         "x_title": x_title,
         "y_title": y_title + (" (logarithmic)" if up.base else ""),
         "x_ticks": [_x_tick(across.at(value), x_format(value), right) for value in x_ticks],
-        "y_ticks": [{"at": _px(up.at(value)), "text": short(value)} for value in up.ticks()],
-        "level": {"at": _px(up.at(level[1])), "text": level[0]} if level else None,
+        "y_ticks": [{"at": px(up.at(value)), "text": short(value)} for value in up.ticks()],
+        "level": {"at": px(up.at(level[1])), "text": level[0]} if level else None,
         "lines": [_line(line, across, up, x_format, y_title) for line in series],
     }
 
@@ -129,7 +129,7 @@ def line_chart(
 def _x_tick(at: float, text: str, right: float) -> dict[str, Any]:
     """A label at the edge is moved in, so that nothing is cut off."""
     half = len(text) * 3.3
-    return {"at": _px(at), "label": _px(min(at, right + RIGHT - half - 1)), "text": text}
+    return {"at": px(at), "label": px(min(at, right + RIGHT - half - 1)), "text": text}
 
 
 def whole(value: float) -> str:
@@ -140,7 +140,8 @@ def whole(value: float) -> str:
     return short(round(value, 6))
 
 
-def _px(value: float) -> str:
+def px(value: float) -> str:
+    """Pixels as SVG has them: with one digit, and without it where it is 0."""
     return f"{value:.1f}".rstrip("0").rstrip(".")
 
 
@@ -150,7 +151,7 @@ def _line(line: Series, across: Axis, up: Axis, x_format: Format, unit: str) -> 
         if y is None or (up.base and y <= 0):
             pen = False
             continue
-        left, top = _px(across.at(x)), _px(up.at(y))
+        left, top = px(across.at(x)), px(up.at(y))
         path.append(f"{'L' if pen else 'M'}{left} {top}")
         pen = True
         dots.append({"x": left, "y": top, "tip": f"{line.name}, {x_format(x)}: {short(y)} {unit}".strip(", ")})

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from statistics import median
 from typing import Any
 
+from .curves import px
 from .text import counted, domain, short
 
 Pair = tuple[str, str]
@@ -71,7 +72,7 @@ def heat_map(
         x, y = place[pair[1]] * side, place[pair[0]] * side
         squares.setdefault(step, []).append(_square(x, y, side))
         if len(nodes) <= WRITTEN:
-            texts.append({"x": _px(x + side / 2), "y": _px(y + side / 2 + 4), "text": short(value), "step": step})
+            texts.append({"x": px(x + side / 2), "y": px(y + side / 2 + 4), "text": short(value), "step": step})
         if slowest is None or slowness > slowest[0]:
             slowest = (slowness, pair)
     return {
@@ -79,7 +80,7 @@ def heat_map(
         "unit": unit,
         "count": len(nodes),
         "side": side,
-        "extent": _px(side * len(nodes)),
+        "extent": px(side * len(nodes)),
         "paths": [{"step": step, "d": "".join(parts)} for step, parts in sorted(squares.items())],
         "failed": "".join(_cross(place[pair[1]] * side, place[pair[0]] * side, side) for pair in sorted(broken)),
         "texts": texts,
@@ -100,17 +101,13 @@ def _value(value: float | None) -> float | None:
     return None if value is None else float(f"{value:.3g}")
 
 
-def _px(value: float) -> str:
-    return f"{value:.1f}".rstrip("0").rstrip(".")
-
-
 def _square(x: float, y: float, side: float) -> str:
-    inner = _px(side - (0.5 if side < 12 else 2))
-    return f"M{_px(x)} {_px(y)}h{inner}v{inner}h-{inner}z"
+    inner = px(side - (0.5 if side < 12 else 2))
+    return f"M{px(x)} {px(y)}h{inner}v{inner}h-{inner}z"
 
 
 def _cross(x: float, y: float, side: float) -> str:
-    left, right, top, bottom = (_px(at + side * share) for at in (x, y) for share in (0.25, 0.7))
+    left, right, top, bottom = (px(at + side * share) for at in (x, y) for share in (0.25, 0.7))
     return f"M{left} {top}L{right} {bottom}M{right} {top}L{left} {bottom}"
 
 
@@ -122,7 +119,7 @@ def _labels(nodes: Sequence[str], side: float, tail: str) -> list[dict[str, Any]
             "number": index + 1,
             "name": clipped(name[: len(name) - len(tail)]),
             "whole": name,
-            "at": _px((index + 0.5) * side),
+            "at": px((index + 0.5) * side),
         }
         for index, name in enumerate(nodes)
         if index % every == 0

@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from ..core.values import mapping, number
-from .curves import Axis
+from .curves import Axis, px
 from .heat import clipped
 from .text import sequence, short
 
@@ -45,8 +45,8 @@ def lanes(timeline: Any, blamed: Collection[Any], nodes: Mapping[int, str]) -> d
                 "label": f"rank {rank}",
                 "node": clipped(nodes.get(rank, "")),
                 "level": "bad" if rank in blamed else "",
-                "done": [_px(across.at(at)) for at in _numbers(one.get("done")) if at >= across.low],
-                "open": _px(across.at(min(opened))) if opened else None,
+                "done": [px(across.at(at)) for at in _numbers(one.get("done")) if at >= across.low],
+                "open": px(across.at(min(opened))) if opened else None,
             }
         )
     waited = number(mapping(timeline).get("waited"))
@@ -59,7 +59,7 @@ def lanes(timeline: Any, blamed: Collection[Any], nodes: Mapping[int, str]) -> d
         "top": TOP,
         "bottom": bottom,
         "rows": rows,
-        "ticks": [{"at": _px(across.at(at)), "text": short(abs(at)) if at else "0"} for at in across.ticks(5)],
+        "ticks": [{"at": px(across.at(at)), "text": short(abs(at)) if at else "0"} for at in across.ticks(5)],
         "waited": f"then {waited:.0f} s" if waited is not None else "then",
         "summary": f"Collectives that {len(rows)} ranks entered last, and {len(waiting)} of them wait in",
     }
@@ -71,7 +71,3 @@ def _numbers(value: Any) -> list[float]:
 
 def _marks(one: Mapping[str, Any]) -> list[float]:
     return _numbers(one.get("done")) + _numbers(one.get("open"))
-
-
-def _px(value: float) -> str:
-    return f"{value:.1f}".rstrip("0").rstrip(".")

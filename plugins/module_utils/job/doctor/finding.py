@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ...common.untrusted_text import on_one_line
-from . import timeline
+from . import shape, timeline
 
 CONFIDENCES = ("certain", "likely", "not known")
 MOST_RANKS = 1024
@@ -75,29 +75,22 @@ def _link(value: Any) -> dict[str, Any] | None:
     return {key: one if _number(one) is not None else _text(one, 255) for key, one in ends.items()}
 
 
-def _timeline(value: Any) -> dict[str, Any] | None:
-    rows = value.get("ranks") if isinstance(value, Mapping) else None
-    if not isinstance(rows, list):
-        return None
-    known = [one for one in rows[: timeline.MOST_RANKS] if isinstance(one, Mapping)]
-    return {
-        "waited": _seconds(value.get("waited")),
-        "ranks": [
-            {"rank": one["rank"], "done": _all_seconds(one.get("done")), "open": _all_seconds(one.get("open"))}
-            for one in known
-            if _number(one.get("rank")) is not None
-        ],
-    }
-
-
 def _seconds(value: Any) -> float | None:
-    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    return float(value) if is_number and abs(value) < 1 << 32 else None
+    found = shape.number(value)
+    return float(found) if found is not None and abs(found) < 1 << 32 else None
 
 
-def _all_seconds(value: Any) -> list[float]:
-    listed = value if isinstance(value, list) else []
-    return [one for one in map(_seconds, listed[: timeline.MOST_MARKS]) if one is not None]
+_MARKS = shape.listed(_seconds, timeline.MOST_MARKS)
+_LANE = shape.fields(rank=shape.rank, done=_MARKS, open=_MARKS)
+_TIMELINE = shape.fields(waited=_seconds, ranks=shape.listed(_LANE, timeline.MOST_RANKS))
+
+
+def _timeline(value: Any) -> dict[str, Any] | None:
+    found = _TIMELINE(value)
+    if not found or "ranks" not in found:
+        return None
+    lanes = [{"done": [], "open": [], **one} for one in found["ranks"] if "rank" in one]
+    return {"waited": found.get("waited"), "ranks": lanes}
 
 
 def bounded(found: Any) -> dict[str, Any]:

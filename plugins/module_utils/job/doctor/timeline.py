@@ -53,8 +53,6 @@ def timeline(
     rows = []
     for rank in sorted(chosen):
         marks = sorted((round(newest - age, 3), done) for age, done in ages[rank])
-        rows.append({"rank": rank, **{name: [at for at, done in marks if done is is_done] for name, is_done in KINDS}})
+        complete, opened = [at for at, done in marks if done], [at for at, done in marks if not done]
+        rows.append({"rank": rank, "done": complete, "open": opened})
     return {"waited": round(max(newest, 0.0), 1), "ranks": rows}
-
-
-KINDS = (("done", True), ("open", False))

@@ -117,7 +117,7 @@ def test_whether_a_rank_and_its_helpers_work(started: Started) -> None:
     os.kill(helper, 9)
     assert (first["bytes"] < causes.MOVES, first["helpers"]) == (True, 0)
     assert second["bytes"] >= causes.MOVES
-    assert third["helpers"] > 0.02  # on a machine that does other things beside it, its part can be small
+    assert third["helpers"] > causes.BUSY / 4  # this machine may do other things beside it
 
 
 def test_a_report_of_a_rank_that_imports_torch_distributed(started: Started, tmp_path: Path) -> None:
