@@ -40,7 +40,10 @@ ended() {{
   echo "{LAUNCH.replace("INFO", "ERROR")}['x'] exits with return code = $code"; exit $code
 }}
 """
-TIMING = {"poll": 0.05, "grace": 3, "after-failure": 0.5, "failure-grace": 1, "leader-gone": 6, "silence": 4}
+TIMING = {"poll": 0.05, "grace": 3, "after-failure": 0.5, "failure-grace": 1, "leader-gone": 30, "silence": 30}
+"""Seconds. No node is taken for gone only because the machine that runs the tests is busy."""
+LEAVING = {"leader-gone": 6, "silence": 4}
+"""For jobs that lose a node."""
 
 
 class Cluster:
@@ -48,7 +51,7 @@ class Cluster:
 
     def __init__(self, path: Path, script: str, **change: Any) -> None:
         self.path = path
-        (path / "secret").write_text("the cluster's key")
+        (path / "secret").write_text(f"the key of {path}")  # tests at the same time share the ports
         self.options: dict[str, Any] = change.pop("options", {})
         self.timing = {**TIMING, **change.pop("timing", {})}
         self.spec: dict[str, Any] = {
@@ -212,7 +215,7 @@ def test_gpus_and_nccl_of_all_nodes_come_to_the_leader(
     assert list(state["nccl"]["nodes"]) == list(NAMES)
     end.touch()
     state = job.end()
-    assert (state["state"], state["gpus"]) == ("succeeded", {}), job.log()
+    assert (state["state"], state["reason"], state["gpus"]) == ("succeeded", "", {}), job.log()
     summary = json.loads((job.folder("gpu1") / "summary.json").read_text())
     assert summary["nccl"]["connected"] == 3
 
@@ -240,7 +243,7 @@ def test_a_supervisor_that_is_killed_is_a_node_that_has_gone(cluster: Callable[.
 
 @pytest.mark.slow
 def test_without_a_leader_the_others_end(cluster: Callable[..., Cluster]) -> None:
-    job = cluster("rank 'echo begun; sleep 60'; ended").run()
+    job = cluster("rank 'echo begun; sleep 60'; ended", timing=LEAVING).run()
     job.until(lambda: "rank 0: begun" in job.log())
     job.processes["gpu1"].kill()
     job.until(lambda: all(job.state(name)["state"] == "failed" for name in NAMES[1:]))
@@ -362,7 +365,7 @@ exit 255
 
 @pytest.mark.parametrize("order", ["ssh first", *slowly("supervisor first", "together, as a node that is cut off")])
 def test_a_node_that_has_gone_is_named_and_not_ssh(cluster: Callable[..., Cluster], order: str) -> None:
-    job = cluster(LOST, transport="pdsh").run()
+    job = cluster(LOST, transport="pdsh", timing=LEAVING).run()
     job.until(lambda: "rank 0: begun" in job.log())
     lost = job.folder("gpu1") / "lost"
     if order == "ssh first":
@@ -467,7 +470,7 @@ def test_a_bug_of_the_script_is_not_started_again(cluster: Callable[..., Cluster
 @pytest.mark.slow
 def test_a_leader_that_comes_back_goes_on(cluster: Callable[..., Cluster]) -> None:
     script = "if [ -e BEEN$node ]; then rank 'echo well'; else touch BEEN$node; rank 'echo begun; sleep 60'; fi; ended"
-    job = cluster("true", options=RESUMING)
+    job = cluster("true", options=RESUMING, timing=LEAVING)
     job.spec["command"][2] = HEAD + script.replace("BEEN", str(job.path / "been"))
     job.run()
     job.until(lambda: "rank 0: begun" in job.log())
@@ -485,7 +488,7 @@ def test_a_leader_that_comes_back_goes_on(cluster: Callable[..., Cluster]) -> No
 
 @pytest.mark.slow
 def test_a_node_that_stays_away_ends_the_job_with_advice(cluster: Callable[..., Cluster]) -> None:
-    job = cluster("rank 'echo begun; sleep 60'; ended", options={**RESUMING, "node_wait": 2}).run()
+    job = cluster("rank 'echo begun; sleep 60'; ended", options={**RESUMING, "node_wait": 2}, timing=LEAVING).run()
     job.until(lambda: "rank 0: begun" in job.log())
     job.processes["gpu3"].kill()
     job.until(lambda: job.state()["state"] == "failed")
@@ -497,7 +500,7 @@ def test_a_node_that_stays_away_ends_the_job_with_advice(cluster: Callable[..., 
 @pytest.mark.slow
 def test_the_last_words_of_a_rank_beside_rank_0_are_passed_on(cluster: Callable[..., Cluster]) -> None:
     members = [{"name": NAMES[0], "address": "127.0.0.1", "slots": [0, 1]}]
-    job = cluster("true", members=members, world_size=2, nodes=1)
+    job = cluster("true", members=members, world_size=2, nodes=1, timing=LEAVING)
     # As launch.py, which asks once a second how its ranks have ended.
     launcher = f"""
 import os, subprocess, sys, time
@@ -537,7 +540,7 @@ def test_a_job_goes_on_without_a_node_that_stays_away(cluster: Callable[..., Clu
     if [ $node = 0 ]; then mkdir -p C/step7; echo x > C/step7/mp_rank_00_model_states.pt; echo step7 > C/latest; fi
     rank 'echo begun; sleep 60'; ended
     """
-    job = cluster("true")
+    job = cluster("true", timing=LEAVING)
     config = job.path / "ds_config.json"
     config.write_text(json.dumps({"train_batch_size": 24, "train_micro_batch_size_per_gpu": 2}))
     job.spec["ds_config"] = str(config)
@@ -573,7 +576,7 @@ def test_a_job_goes_on_without_a_node_that_stays_away(cluster: Callable[..., Clu
 @pytest.mark.slow
 def test_one_node_is_enough_and_who_comes_back_too_late_is_notified(cluster: Callable[..., Cluster]) -> None:
     script = "if [ $nodes = 1 ]; then rank 'echo alone; sleep 5'; else rank 'echo begun; sleep 60'; fi; ended"
-    job = cluster(script, options=SHRINKING).run()
+    job = cluster(script, options=SHRINKING, timing=LEAVING).run()
     job.spec["command"] += FILES
     job.until(lambda: "rank 0: begun" in job.log())
     for name in NAMES[1:]:
@@ -594,7 +597,7 @@ def test_a_leader_that_comes_back_still_does_without_it(cluster: Callable[..., C
     script = (
         "if [ -e BEEN$node$nodes ]; then rank 'echo well'; else touch BEEN$node$nodes; rank 'echo begun; sleep 60'; fi"
     )
-    job = cluster("true", options=SHRINKING)
+    job = cluster("true", options=SHRINKING, timing=LEAVING)
     job.spec["command"][2] = HEAD + script.replace("BEEN", str(job.path / "been")) + "; ended"
     job.run()
     lose_gpu3(job)
@@ -626,7 +629,7 @@ def test_what_zero_does_not_allow_is_reported_before_the_start(cluster: Callable
 
 @pytest.mark.slow
 def test_checkpoints_of_zero_end_a_job_whose_configuration_is_not_known(cluster: Callable[..., Cluster]) -> None:
-    job = cluster("rank 'echo begun; sleep 60'; ended", options=SHRINKING)
+    job = cluster("rank 'echo begun; sleep 60'; ended", options=SHRINKING, timing=LEAVING)
     tag = job.path / "checkpoints" / "step7"
     tag.mkdir(parents=True)
     (tag / "mp_rank_00_model_states.pt").write_text("x")
@@ -646,7 +649,7 @@ def test_checkpoints_of_zero_end_a_job_whose_configuration_is_not_known(cluster:
 
 @pytest.mark.slow
 def test_without_the_node_of_rank_0_there_is_only_advice(cluster: Callable[..., Cluster]) -> None:
-    job = cluster("rank 'echo begun; sleep 60'; ended", options=SHRINKING, timing={"leader-gone": 2}).run()
+    job = cluster("rank 'echo begun; sleep 60'; ended", options=SHRINKING, timing={**LEAVING, "leader-gone": 2}).run()
     job.until(lambda: "rank 0: begun" in job.log())
     job.processes["gpu1"].kill()
     job.wipe("gpu1")
@@ -681,7 +684,7 @@ ended
 
 def test_nodes_that_share_the_workspace_run_from_one_copy_of_their_code(cluster: Callable[..., Cluster]) -> None:
     """Stand-in for NFS: one folder of this host is the workspace of all three nodes."""
-    job = cluster(STEPS)
+    job = cluster(STEPS, timing=LEAVING)
     workspace = with_code(job, shared=True)("gpu1")
     job.run()
     job.until(lambda: "rank 0: A" in job.log())
@@ -700,7 +703,7 @@ def test_nodes_that_share_the_workspace_run_from_one_copy_of_their_code(cluster:
 
 def test_a_restart_goes_on_with_the_code_and_what_the_run_has_made(cluster: Callable[..., Cluster]) -> None:
     script = "if [ -e new ]; then rank 'cat a.txt new; touch last'; else echo made > new; rank 'kill -9 $$'; fi; ended"
-    job = cluster(script, options=RESUMING)
+    job = cluster(script, options=RESUMING, timing=LEAVING)
     workspace = with_code(job, shared=True)("gpu1")
     (workspace / "a.txt").write_text("B")
     state = job.run().end()
@@ -712,7 +715,7 @@ def test_a_restart_goes_on_with_the_code_and_what_the_run_has_made(cluster: Call
 
 @pytest.mark.parametrize("node", ["gpu1", *slowly("gpu3")])
 def test_a_node_whose_code_was_changed_starts_nothing(cluster: Callable[..., Cluster], node: str) -> None:
-    job = cluster("touch $SWARMSPEED_JOB/started; rank 'echo began'; ended")
+    job = cluster("touch $SWARMSPEED_JOB/started; rank 'echo began'; ended", timing=LEAVING)
     workspace = with_code(job, shared=False)
     job.spec["chdir"] = f"{job.path}/{node}/workspace"  # the nodes of this test are one host
     (workspace(node) / ".swarmspeed/code" / ("a" * 64) / "a.txt").write_text("forged")
