@@ -145,6 +145,7 @@ def test_running_containers_need_consent(tmp_path: Path) -> None:
     assert sent(hosts, "busy") == [GATHER, "package_preview"]
 
 
+@pytest.mark.slow  # it runs ansible-playbook; CI has one of these a role
 def test_an_engine_that_gives_no_gpus_fails_role_and_verify_and_is_no_change(tmp_path: Path) -> None:
     hosts = StandIns(tmp_path, "nvidia_container_toolkit")
     stale = ready()

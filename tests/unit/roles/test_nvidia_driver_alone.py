@@ -177,6 +177,7 @@ def in_use() -> dict[str, Any]:
     return found
 
 
+@pytest.mark.slow  # it runs ansible-playbook; CI has one of these a role
 def test_a_reboot_needs_consent_and_the_controller_gets_none(tmp_path: Path) -> None:
     hosts = StandIns(tmp_path, "nvidia_driver")
     hosts.add("used", in_use())
@@ -191,6 +192,7 @@ def test_a_reboot_needs_consent_and_the_controller_gets_none(tmp_path: Path) -> 
     assert sent(hosts, "used") == [GATHER]
 
 
+@pytest.mark.slow  # it runs ansible-playbook; CI has one of these a role
 def test_a_module_that_is_in_use_after_all_waits_for_a_reboot(tmp_path: Path) -> None:
     """What uses it cannot always be seen: that the module stays shows it."""
     hosts = StandIns(tmp_path, "nvidia_driver")
@@ -206,6 +208,7 @@ def test_a_module_that_is_in_use_after_all_waits_for_a_reboot(tmp_path: Path) ->
     assert modules[0] == modules[-1] == GATHER and modules.count("systemd_service") == 2  # stopped, and started again
 
 
+@pytest.mark.slow  # it runs ansible-playbook; CI has one of these a role
 def test_a_fault_of_a_gpu_fails_role_and_verify_and_is_no_change(tmp_path: Path) -> None:
     hosts = StandIns(tmp_path, "nvidia_driver")
     broken = loaded()

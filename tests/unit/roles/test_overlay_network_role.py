@@ -144,6 +144,7 @@ def test_the_network_is_made_and_a_second_run_does_nothing(tmp_path: Path) -> No
     assert changed(hosts.play(entry="verify")) == dict.fromkeys(HOSTS, 0)
 
 
+@pytest.mark.slow  # it runs ansible-playbook; CI has one of these a role
 def test_a_network_is_replaced_by_consent_once_all_containers_are_off_it(tmp_path: Path) -> None:
     found = {host: facts(number, OLD, attached=True) for number, host in enumerate(HOSTS, 1)}
     hosts = stand_ins(tmp_path, found, "10.64.7.0/24", mtu_of(found["gpu1"]))

@@ -178,6 +178,7 @@ def test_without_the_name_of_an_image_it_is_refused_and_a_container_that_is_ther
     assert hosts.modules("gpu1") == ["node_facts"] and hosts.modules("gpu2") == ["node_facts"]
 
 
+@pytest.mark.slow  # it runs ansible-playbook; CI has one of these a role
 def test_an_image_that_is_not_there_is_named(tmp_path: Path) -> None:
     hosts = StandIns(tmp_path, ROLE)
     for number, name in enumerate(NAMES, 1):
