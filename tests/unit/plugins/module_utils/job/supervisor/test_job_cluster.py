@@ -43,7 +43,7 @@ ended() {{
 TIMING = {"poll": 0.05, "grace": 3, "after-failure": 0.5, "failure-grace": 1, "leader-gone": 30, "silence": 30}
 """Seconds. No node is taken for gone only because the machine that runs the tests is busy."""
 LEAVING = {"leader-gone": 6, "silence": 4}
-"""For jobs that lose a node."""
+"""For jobs that lose a node, or wait as long for one to answer."""
 
 
 class Cluster:
@@ -500,7 +500,7 @@ def test_a_node_that_stays_away_ends_the_job_with_advice(cluster: Callable[..., 
 @pytest.mark.slow
 def test_the_last_words_of_a_rank_beside_rank_0_are_passed_on(cluster: Callable[..., Cluster]) -> None:
     members = [{"name": NAMES[0], "address": "127.0.0.1", "slots": [0, 1]}]
-    job = cluster("true", members=members, world_size=2, nodes=1, timing=LEAVING)
+    job = cluster("true", members=members, world_size=2, nodes=1)
     # As launch.py, which asks once a second how its ranks have ended.
     launcher = f"""
 import os, subprocess, sys, time
@@ -615,7 +615,7 @@ def test_a_leader_that_comes_back_still_does_without_it(cluster: Callable[..., C
 
 @pytest.mark.slow
 def test_what_zero_does_not_allow_is_reported_before_the_start(cluster: Callable[..., Cluster]) -> None:
-    job = cluster("rank 'echo begun'; ended", options=SHRINKING)
+    job = cluster("rank 'echo begun'; ended", options=SHRINKING, timing=LEAVING)
     config = job.path / "ds_config.json"
     config.write_text(json.dumps({"train_batch_size": 24, "zero_optimization": {"stage": 1}}))
     job.spec["ds_config"] = str(config)
@@ -629,7 +629,7 @@ def test_what_zero_does_not_allow_is_reported_before_the_start(cluster: Callable
 
 @pytest.mark.slow
 def test_checkpoints_of_zero_end_a_job_whose_configuration_is_not_known(cluster: Callable[..., Cluster]) -> None:
-    job = cluster("rank 'echo begun; sleep 60'; ended", options=SHRINKING, timing=LEAVING)
+    job = cluster("rank 'echo begun; sleep 60'; ended", options=SHRINKING)
     tag = job.path / "checkpoints" / "step7"
     tag.mkdir(parents=True)
     (tag / "mp_rank_00_model_states.pt").write_text("x")
@@ -684,7 +684,7 @@ ended
 
 def test_nodes_that_share_the_workspace_run_from_one_copy_of_their_code(cluster: Callable[..., Cluster]) -> None:
     """Stand-in for NFS: one folder of this host is the workspace of all three nodes."""
-    job = cluster(STEPS, timing=LEAVING)
+    job = cluster(STEPS)
     workspace = with_code(job, shared=True)("gpu1")
     job.run()
     job.until(lambda: "rank 0: A" in job.log())
