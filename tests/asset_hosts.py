@@ -21,7 +21,7 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.fold impor
 from tests.role_values import NODES, defaults
 
 ROOT = "/srv/swarmspeed/lab/assets"
-WISHES = defaults(
+ROLE_VARS = defaults(
     assets_sources=[{"name": "net", "huggingface": {"repository": "team/net"}}],
     assets_cache="/cache",
     assets_huggingface_endpoint="https://hub.example",
@@ -52,13 +52,15 @@ def host(
     return {"assets": {**part, "found": {"net": dict(LACKING if found is None else found)}}}
 
 
-def plan(*hosts: Mapping[str, Any], manifest: Manifest = NET, **wished: Any) -> Plan:
+def plan(*hosts: Mapping[str, Any], manifest: Manifest = NET, **desired: Any) -> Plan:
     """Return the plan of these hosts; of those that are not given, all is as wanted."""
     facts = {name: hosts[number] if number < len(hosts) else host(WHOLE) for number, name in enumerate(NODES)}
-    wishes = {**WISHES, **wished}
-    files = {f"text:{manifest_path(cache_of(wishes), source)}": to_text(manifest) for source in sources_of(wishes)}
-    return fold([AssetsPlanner()], facts, dict.fromkeys(NODES, wishes), Inputs(CLUSTER, files))
+    role_vars = {**ROLE_VARS, **desired}
+    files = {
+        f"text:{manifest_path(cache_of(role_vars), source)}": to_text(manifest) for source in sources_of(role_vars)
+    }
+    return fold([AssetsPlanner()], facts, dict.fromkeys(NODES, role_vars), Inputs(CLUSTER, files))
 
 
-def act(made: Plan, name: str) -> Mapping[str, Any]:
-    return made.acts[name]["assets"]
+def task_input(made: Plan, name: str) -> Mapping[str, Any]:
+    return made.task_inputs[name]["assets"]

@@ -48,7 +48,7 @@ NO_DRIVER = {
     "matches": None,
     "nouveau_loaded": False,
 }
-WISHES = defaults(
+ROLE_VARS = defaults(
     nvidia_driver_source="distribution",
     nvidia_driver_repository_url=BASE,
 )
@@ -173,13 +173,13 @@ def ours(*, held: bool, record: bool = True, active: bool = True) -> dict[str, A
 
 def planned(found: Mapping[str, Any], inputs: Inputs = CUDA, **requested: Any) -> Plan:
     """Return the plan of the role; ``requested`` are its variables without ``nvidia_driver_``."""
-    wishes = {**WISHES, **{f"nvidia_driver_{name}": value for name, value in requested.items()}}
-    return fold([NvidiaDriverPlanner()], {"gpu1": found}, {"gpu1": wishes}, inputs)
+    role_vars = {**ROLE_VARS, **{f"nvidia_driver_{name}": value for name, value in requested.items()}}
+    return fold([NvidiaDriverPlanner()], {"gpu1": found}, {"gpu1": role_vars}, inputs)
 
 
 def shown(made: Plan) -> list[tuple[str, str]]:
     return [(change.action, change.what) for change in made.changes]
 
 
-def act(made: Plan) -> Mapping[str, Any]:
-    return made.acts["gpu1"]["nvidia_driver"]
+def task_input(made: Plan) -> Mapping[str, Any]:
+    return made.task_inputs["gpu1"]["nvidia_driver"]

@@ -22,7 +22,7 @@ from tests.role_values import defaults
 
 KEY = "-----BEGIN PGP PUBLIC KEY BLOCK-----\n\nabc\n-----END PGP PUBLIC KEY BLOCK-----\n"
 INPUTS = Inputs(files={KEY_FILE: KEY, "/ca.pem": "-----BEGIN CERTIFICATE-----\n"}, digest_key="k" * 40)
-WISHES = defaults(
+ROLE_VARS = defaults(
     docker_repository_url="https://mirror.example.com/linux",
 )
 PYTHON = {"python3-docker": "5.0", "python3-requests": "2.28"}
@@ -59,13 +59,13 @@ def host(packages: Mapping[str, str] | None = None, *running: str, **changed: An
     }
 
 
-def plan(facts: Mapping[str, Any], inputs: Inputs = INPUTS, **wished: Any) -> Plan:
-    return fold([DockerPlanner()], {"gpu1": facts}, {"gpu1": {**WISHES, **wished}}, inputs)
+def plan(facts: Mapping[str, Any], inputs: Inputs = INPUTS, **desired: Any) -> Plan:
+    return fold([DockerPlanner()], {"gpu1": facts}, {"gpu1": {**ROLE_VARS, **desired}}, inputs)
 
 
 def shown(made: Plan) -> list[tuple[str, str]]:
     return [(change.action, change.what) for change in made.changes]
 
 
-def act(made: Plan) -> Mapping[str, Any]:
-    return made.acts["gpu1"]["docker"]
+def task_input(made: Plan) -> Mapping[str, Any]:
+    return made.task_inputs["gpu1"]["docker"]

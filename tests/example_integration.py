@@ -23,5 +23,5 @@ def decided(folder: Path, variables: Mapping[str, Any]) -> Integration:
     """Return the decision for a job whose source is this folder, or the one that its variables name."""
     own = str(variables.get("workspace_source", "")).startswith(("https://", "http://"))
     source = {} if own else {"swarmspeed_source": {"folder": str(folder)}}
-    wishes = {**defaults(), **variables, **source}
-    return integration(wishes, {name: read(*split_kind(name)) for name in read_by_plan(wishes)})
+    role_vars = {**defaults(), **variables, **source}
+    return integration(role_vars, {name: read(*split_kind(name)) for name in read_by_plan(role_vars)})

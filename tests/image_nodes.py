@@ -20,7 +20,7 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_image.
 from tests.role_values import NODES, ROLES, defaults
 
 ROOT = "/srv/swarmspeed/lab"
-WISHES = defaults(
+ROLE_VARS = defaults(
     cluster_name="lab",
     cluster_root=ROOT,
     swarmspeed_image="",
@@ -49,11 +49,11 @@ def text(name: str) -> str:
     return place.read_bytes().decode("utf-8")
 
 
-def recipe(cluster: Mapping[str, Any] | None = None, **wished: Any) -> recipes.Recipe:
+def recipe(cluster: Mapping[str, Any] | None = None, **desired: Any) -> recipes.Recipe:
     """Return what an image is built of, with files that are really there."""
-    wishes = {**WISHES, **wished}
+    role_vars = {**ROLE_VARS, **desired}
     found = recipes.recipe(
-        wishes, Inputs({**CLUSTER, **(cluster or {})}, {name: text(name) for name in recipes.files(wishes)})
+        role_vars, Inputs({**CLUSTER, **(cluster or {})}, {name: text(name) for name in recipes.files(role_vars)})
     )
     assert isinstance(found, recipes.Recipe), str(found)
     return found
@@ -81,13 +81,13 @@ def host(content: str = "", image: str = "", others: Mapping[str, str] | None = 
     return {"docker": docker}
 
 
-def plan(*hosts: Mapping[str, Any], cluster: Mapping[str, Any] | None = None, **wished: Any) -> Plan:
+def plan(*hosts: Mapping[str, Any], cluster: Mapping[str, Any] | None = None, **desired: Any) -> Plan:
     facts = dict(zip(NODES, hosts or (host(),) * len(NODES)))
-    wishes = {name: {**WISHES, **wished} for name in facts}
+    role_vars = {name: {**ROLE_VARS, **desired} for name in facts}
     planner = TrainingImagePlanner()
-    files = {name: text(name) for name in planner.files({**WISHES, **wished})}
-    return fold([planner], facts, wishes, Inputs(CLUSTER if cluster is None else cluster, files))
+    files = {name: text(name) for name in planner.files({**ROLE_VARS, **desired})}
+    return fold([planner], facts, role_vars, Inputs(CLUSTER if cluster is None else cluster, files))
 
 
-def act(made: Plan, name: str) -> Mapping[str, Any]:
-    return made.acts[name]["training_image"]
+def task_input(made: Plan, name: str) -> Mapping[str, Any]:
+    return made.task_inputs[name]["training_image"]

@@ -21,7 +21,7 @@ ROOT = "/srv/swarmspeed/lab"
 ETC = f"{ROOT}/etc"
 RECORD = f"{ETC}/nccl.release"
 IMAGE, ID, OTHER = "train:1", "sha256:1", "sha256:2"
-WISHES = defaults(
+ROLE_VARS = defaults(
     cluster_name="lab",
     cluster_root=ROOT,
 )
@@ -60,23 +60,23 @@ def written(text: str) -> dict[str, Any]:
     return {"exists": True, "content": text, "sha256": "x", "mode": "0644", "owner": 0, "group": 0}
 
 
-def plan(facts: Mapping[str, Any], of_cluster: Mapping[str, Any] | None = None, **wished: Any) -> Plan:
+def plan(facts: Mapping[str, Any], of_cluster: Mapping[str, Any] | None = None, **desired: Any) -> Plan:
     inputs = Inputs(cluster() if of_cluster is None else of_cluster, {ENTRY_POINT: TEXT}, KEY)
-    return fold([NcclEnvPlanner()], {HOST: facts}, {HOST: {**WISHES, **wished}}, inputs)
+    return fold([NcclEnvPlanner()], {HOST: facts}, {HOST: {**ROLE_VARS, **desired}}, inputs)
 
 
 def shown(made: Plan) -> list[tuple[str, str]]:
     return [(change.action, change.what.removeprefix(ETC)) for change in made.changes]
 
 
-def act(made: Plan) -> Mapping[str, Any]:
-    return made.acts[HOST]["nccl_env"]
+def task_input(made: Plan) -> Mapping[str, Any]:
+    return made.task_inputs[HOST]["nccl_env"]
 
 
 def files(made: Plan) -> dict[str, Mapping[str, Any]]:
-    return {entry["path"]: entry for entry in act(made)["files"]}
+    return {entry["path"]: entry for entry in task_input(made)["files"]}
 
 
-def done(facts: Mapping[str, Any], **wished: Any) -> dict[str, Any]:
+def done(facts: Mapping[str, Any], **desired: Any) -> dict[str, Any]:
     """The facts of the host once all was done that is planned."""
-    return dict(plan(facts, **wished).facts[HOST])
+    return dict(plan(facts, **desired).facts[HOST])

@@ -23,7 +23,7 @@ INPUTS = Inputs(
 )
 ALONE = Inputs(files=INPUTS.files, digest_key=INPUTS.digest_key)
 """Of a role that is applied alone: nothing is known of the cluster."""
-WISHES = defaults(
+ROLE_VARS = defaults(
     host_packages=["ca-certificates", "iproute2"],
     cluster_name="lab",
     group_names=["cluster", "managers"],
@@ -47,18 +47,18 @@ def host(**changed: Any) -> dict[str, Any]:
     }
 
 
-def plan(facts: Mapping[str, Any], inputs: Inputs = INPUTS, **wished: Any) -> Plan:
-    return fold([HostPlanner()], {"gpu1": facts}, {"gpu1": {**WISHES, **wished}}, inputs)
+def plan(facts: Mapping[str, Any], inputs: Inputs = INPUTS, **desired: Any) -> Plan:
+    return fold([HostPlanner()], {"gpu1": facts}, {"gpu1": {**ROLE_VARS, **desired}}, inputs)
 
 
-def done(facts: Mapping[str, Any] | None = None, **wished: Any) -> dict[str, Any]:
+def done(facts: Mapping[str, Any] | None = None, **desired: Any) -> dict[str, Any]:
     """Return the facts of a host once the role has done what is planned."""
-    return dict(plan(host() if facts is None else facts, **wished).facts["gpu1"])
+    return dict(plan(host() if facts is None else facts, **desired).facts["gpu1"])
 
 
 def shown(made: Plan) -> list[tuple[str, str]]:
     return [(change.action, change.what) for change in made.changes]
 
 
-def act(made: Plan) -> Mapping[str, Any]:
-    return made.acts["gpu1"]["host"]
+def task_input(made: Plan) -> Mapping[str, Any]:
+    return made.task_inputs["gpu1"]["host"]

@@ -14,7 +14,7 @@ from typing import Any
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.core.roles import PLANNED
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.registry.planners import planners
 
-from tests.role_values import NODES, ROLES, acts, load, templar, variables
+from tests.role_values import NODES, ROLES, load, task_inputs, templar, variables
 
 HERE = NODES[1]
 END, GATHER, REPORT = "end", "gather and plan", "report"
@@ -74,11 +74,11 @@ class PlannedRole:
         self.role, self.beside, self.modules = role, beside, modules
         self.always = {"ansible_check_mode": False, **always}
 
-    def plan(self, pending: bool, drift: str = "", /, **act: Any) -> dict[str, Any]:
+    def plan(self, pending: bool, drift: str = "", /, **task_input: Any) -> dict[str, Any]:
         """Return what the action plan keeps of the role; ``act`` is what differs from nothing."""
         return {
             "pending": {HERE: {self.role: pending}},
-            "acts": {HERE: {self.role: {**nothing()[self.role], **act}}},
+            "task_inputs": {HERE: {self.role: {**nothing()[self.role], **task_input}}},
             "stops": {HERE: {self.role: []}},
             "drift": {HERE: {self.role: [drift] if drift else []}},
         }
@@ -103,7 +103,7 @@ class PlannedRole:
         return [
             task["name"]
             for task in self.tasks(file)
-            if acts(task, given) and ("loop" not in task or templar(given).template(task["loop"]))
+            if task_inputs(task, given) and ("loop" not in task or templar(given).template(task["loop"]))
         ]
 
     def runs(self, file: str, plan: Mapping[str, Any] | None, /, whole: bool = False, **changed: Any) -> list[str]:
@@ -113,7 +113,7 @@ class PlannedRole:
         for task in self.tasks(file):
             # A block that only carries tags runs where one of its tasks does.
             inner = task["block"] if "tags" in task and "block" in task and "always" not in task else [{}]
-            if acts(task, given) and any(acts(part, given) for part in inner):
+            if task_inputs(task, given) and any(task_inputs(part, given) for part in inner):
                 key = module(task)
                 other = key if self.modules else task["name"]
                 found.append(file_of(task[key]) if key in _FILES else _CALLED.get(key, other))

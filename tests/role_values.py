@@ -100,7 +100,7 @@ def value(name: str, given: dict[str, Any]) -> Any:
     return templar(given).template(given[name])
 
 
-def acts(task: dict[str, Any], given: dict[str, Any]) -> bool:
+def task_inputs(task: dict[str, Any], given: dict[str, Any]) -> bool:
     """Whether a task's own conditions let it run."""
     conditions = task.get("when", True)
     each = conditions if isinstance(conditions, list) else [conditions]

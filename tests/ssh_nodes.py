@@ -24,7 +24,7 @@ SSH = f"{ROOT}/etc/ssh"
 KEY, HOST_KEY = f"{SSH}/id_ed25519", f"{SSH}/ssh_host_ed25519_key"
 TEXT = (ROLES / SSHD_CONFIG.removeprefix("role:")).read_text(encoding="utf-8")
 DIGEST_KEY = "k" * 40
-WISHES = defaults(
+ROLE_VARS = defaults(
     cluster_name="lab",
     cluster_root=ROOT,
 )
@@ -74,9 +74,9 @@ def with_keys() -> dict[str, dict[str, Any]]:
     return {host: {**facts, "files": keys(host)} for host, facts in virgin().items()}
 
 
-def complete(**wished: Any) -> dict[str, dict[str, Any]]:
+def complete(**desired: Any) -> dict[str, dict[str, Any]]:
     """The facts of hosts on which all is done."""
-    return {host: copy.deepcopy(dict(facts)) for host, facts in plan(with_keys(), **wished).facts.items()}
+    return {host: copy.deepcopy(dict(facts)) for host, facts in plan(with_keys(), **desired).facts.items()}
 
 
 def running(facts: dict[str, dict[str, Any]], **changed: Any) -> dict[str, dict[str, Any]]:
@@ -85,19 +85,21 @@ def running(facts: dict[str, dict[str, Any]], **changed: Any) -> dict[str, dict[
     return {host: {**one, "docker": {"containers": {f"lab-{host}": container}}} for host, one in facts.items()}
 
 
-def plan(facts: Mapping[str, Mapping[str, Any]], of_cluster: Mapping[str, Any] | None = None, /, **wished: Any) -> Plan:
+def plan(
+    facts: Mapping[str, Mapping[str, Any]], of_cluster: Mapping[str, Any] | None = None, /, **desired: Any
+) -> Plan:
     inputs = Inputs(CLUSTER if of_cluster is None else of_cluster, {SSHD_CONFIG: TEXT}, DIGEST_KEY)
-    return fold([SshTrustPlanner()], facts, {host: {**WISHES, **wished} for host in facts}, inputs)
+    return fold([SshTrustPlanner()], facts, {host: {**ROLE_VARS, **desired} for host in facts}, inputs)
 
 
 def shown(made: Plan, host: str) -> list[tuple[str, str]]:
     return [(change.action, change.what.removeprefix(SSH)) for change in made.of("ssh_trust", host)]
 
 
-def act(made: Plan, host: str) -> Mapping[str, Any]:
-    return made.acts[host]["ssh_trust"]
+def task_input(made: Plan, host: str) -> Mapping[str, Any]:
+    return made.task_inputs[host]["ssh_trust"]
 
 
 def texts(made: Plan, host: str) -> dict[str, str]:
     """The files that a host gets, by name."""
-    return {entry["path"].rpartition("/")[2]: entry.get("content", "") for entry in act(made, host)["files"]}
+    return {entry["path"].rpartition("/")[2]: entry.get("content", "") for entry in task_input(made, host)["files"]}

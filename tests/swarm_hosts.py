@@ -19,7 +19,7 @@ from tests.role_values import defaults
 HOSTS = ("gpu1", "gpu2", "gpu3")
 ADDRESSES = {host: f"10.1.0.{number}" for number, host in enumerate(HOSTS, 1)}
 LABEL = {"swarmspeed.cluster": "lab"}
-WISHES = defaults(
+ROLE_VARS = defaults(
     cluster_name="lab",
 )
 OUT: dict[str, Any] = {"state": "inactive", "node_id": None, "manager": False, "labels": {}, "nodes": []}
@@ -109,11 +109,11 @@ def plan(
     found: Mapping[str, Mapping[str, Any]],
     given: Inputs | None = None,
     each: Mapping[str, Mapping[str, Any]] | None = None,
-    **wished: Any,
+    **desired: Any,
 ) -> Plan:
-    """The plan for these hosts; ``each`` are variables of single hosts, ``wished`` those of all."""
-    wishes = {host: {**WISHES, **wished, **(each or {}).get(host, {})} for host in found}
-    return fold([SwarmPlanner()], found, wishes, given or inputs())
+    """The plan for these hosts; ``each`` are variables of single hosts, ``desired`` those of all."""
+    role_vars = {host: {**ROLE_VARS, **desired, **(each or {}).get(host, {})} for host in found}
+    return fold([SwarmPlanner()], found, role_vars, given or inputs())
 
 
 def shown(made: Plan) -> list[tuple[str, str, str, Any, Any]]:
@@ -126,5 +126,5 @@ def but_foreseen_records(made: Plan) -> list[Change]:
     return [one for one in made.changes if one.host not in entering or not one.what.startswith("/var/lib/swarmspeed/")]
 
 
-def act(made: Plan, host: str = "gpu1") -> Mapping[str, Any]:
-    return made.acts[host]["swarm"]
+def task_input(made: Plan, host: str = "gpu1") -> Mapping[str, Any]:
+    return made.task_inputs[host]["swarm"]

@@ -36,7 +36,7 @@ REQUEST = {"version": "1.18.2", "repository_url": "https://m.example.com/deb", "
 INSTALLED = dict.fromkeys(PACKAGES, "1.18.2-1")
 CDI_INFO = {"CDISpecDirs": ["/etc/cdi"], "CgroupDriver": "systemd"}
 CUDA = Inputs({"accelerator": "cuda", "image": "train:1"}, {KEY_FILE: KEY}, "k" * 40)
-WISHES = defaults(
+ROLE_VARS = defaults(
     nvidia_container_toolkit_repository_url="https://m.example.com/deb",
 )
 
@@ -102,13 +102,13 @@ def plan(facts: dict[str, Any], **request: Any) -> dict[str, Any]:
 def planned(facts: Mapping[str, Any], inputs: Inputs = CUDA, **requested: Any) -> Plan:
     """Return the plan of the role; ``requested`` are its variables without its prefix, and others with theirs."""
     prefix = "nvidia_container_toolkit_"
-    named = {prefix + name if prefix + name in WISHES else name: value for name, value in requested.items()}
-    return fold([NvidiaContainerToolkitPlanner()], {"gpu1": facts}, {"gpu1": {**WISHES, **named}}, inputs)
+    named = {prefix + name if prefix + name in ROLE_VARS else name: value for name, value in requested.items()}
+    return fold([NvidiaContainerToolkitPlanner()], {"gpu1": facts}, {"gpu1": {**ROLE_VARS, **named}}, inputs)
 
 
 def shown(made: Plan) -> list[tuple[str, str]]:
     return [(change.action, change.what) for change in made.changes]
 
 
-def act(made: Plan) -> Mapping[str, Any]:
-    return made.acts["gpu1"]["nvidia_container_toolkit"]
+def task_input(made: Plan) -> Mapping[str, Any]:
+    return made.task_inputs["gpu1"]["nvidia_container_toolkit"]

@@ -25,7 +25,7 @@ ROOT = "/srv/lab"
 FOLDERS = {ROOT: "0700", f"{ROOT}/jobs": "0700", f"{ROOT}/workspace": "0755"}
 IMAGE, ID, OTHER = "train:1", f"sha256:{'ab' * 32}", f"sha256:{'cd' * 32}"
 KEY = "key"
-WISHES = defaults(
+ROLE_VARS = defaults(
     cluster_name="lab",
     cluster_root=ROOT,
 )
@@ -67,15 +67,15 @@ def plan(
     of_cluster: Mapping[str, Any] | None = None,
     key: str = KEY,
     files: Mapping[str, str] | None = None,
-    **wished: Any,
+    **desired: Any,
 ) -> Plan:
     """The plan for gpu2 alone, of whose cluster nothing else is known. ``files`` are those of the controller."""
     inputs = Inputs(cluster() if of_cluster is None else of_cluster, files or {}, key)
-    return fold([TrainingContainerPlanner()], {HOST: found}, {HOST: {**WISHES, **wished}}, inputs)
+    return fold([TrainingContainerPlanner()], {HOST: found}, {HOST: {**ROLE_VARS, **desired}}, inputs)
 
 
-def act(made: Plan) -> dict[str, Any]:
-    return dict(made.acts[HOST][ROLE])
+def task_input(made: Plan) -> dict[str, Any]:
+    return dict(made.task_inputs[HOST][ROLE])
 
 
 def shown(made: Plan) -> list[tuple[str, str, Any, Any]]:
@@ -83,8 +83,8 @@ def shown(made: Plan) -> list[tuple[str, str, Any, Any]]:
 
 
 def running(
-    of_cluster: Mapping[str, Any] | None = None, files: Mapping[str, str] | None = None, **wished: Any
+    of_cluster: Mapping[str, Any] | None = None, files: Mapping[str, str] | None = None, **desired: Any
 ) -> dict[str, Any]:
     """A container that was made with these settings and runs."""
-    after = plan(facts(), of_cluster, files=files, **wished).facts[HOST]
+    after = plan(facts(), of_cluster, files=files, **desired).facts[HOST]
     return copy.deepcopy(dict(after["docker"]["containers"][NAME]))

@@ -20,7 +20,7 @@ ROOT, SOURCE = "/srv/swarmspeed/lab", "/home/me/src"
 PATH = f"{ROOT}/workspace"
 PYTHON = "/opt/train"
 RECORD = f"{PYTHON}/.swarmspeed"
-WISHES = defaults(
+ROLE_VARS = defaults(
     workspace_source=SOURCE,
     workspace_exclude=[".git"],
     cluster_name="lab",
@@ -61,15 +61,15 @@ def plan(
     *hosts: Mapping[str, Any],
     cluster: Mapping[str, Any] | None = None,
     files: Mapping[str, str] | None = None,
-    **wished: Any,
+    **desired: Any,
 ) -> Plan:
     """Return the plan of these hosts, the first being the second node."""
     names = (HERE, *(name for name in NODES if name != HERE))
     facts = dict(zip(names, hosts or (host(),)))
-    wishes = {name: {**WISHES, **wished} for name in facts}
+    role_vars = {name: {**ROLE_VARS, **desired} for name in facts}
     inputs = Inputs(CLUSTER if cluster is None else cluster, files or {})
-    return fold([WorkspacePlanner()], facts, wishes, inputs)
+    return fold([WorkspacePlanner()], facts, role_vars, inputs)
 
 
-def act(made: Plan, name: str = HERE) -> Mapping[str, Any]:
-    return made.acts[name]["workspace"]
+def task_input(made: Plan, name: str = HERE) -> Mapping[str, Any]:
+    return made.task_inputs[name]["workspace"]

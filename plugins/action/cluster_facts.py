@@ -96,7 +96,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
         }
         # What is requested of each host's driver is in its variables, which are part of what was gathered.
         gathered = {name: hostvars[name].get(arguments["gathered"]) or {} for name in hosts}
-        drivers = {name: requested(found["wishes"]) for name, found in gathered.items() if found.get("wishes")}
+        drivers = {name: requested(found["role_vars"]) for name, found in gathered.items() if found.get("role_vars")}
         view["versions"] = versions_of(view, facts, arguments["versions"], drivers)
         result.update(changed=False, ansible_facts={"swarmspeed_cluster": view})
         return result

@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""Controller side of node_facts: asks what plans need, and adds the host's wishes and the offset of its clock."""
+"""Controller side of node_facts: asks what plans need, and adds the host's role_vars and the offset of its clock."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ class ActionModule(NodeAction):
         arguments = dict(self._task.args)
         roles, run = self._roles(arguments.pop("plan", None)), arguments.pop("run", "")
         needed = [GATHERED[role] for role in roles]
-        wishes = self._variables(task_vars or {}) if roles else HostVariables({}, {})
-        module_args = self._requested(arguments, needed, wishes, task_vars or {})
+        role_vars = self._variables(task_vars or {}) if roles else HostVariables({}, {})
+        module_args = self._requested(arguments, needed, role_vars, task_vars or {})
         before = time.time()
         result.update(
             self._execute_module(
@@ -65,8 +65,8 @@ class ActionModule(NodeAction):
             if run:
                 facts["run"] = str(run)
             if roles:
-                result["wishes"] = dict(wishes)
-                result["unrendered"] = wishes.unrendered
+                result["role_vars"] = dict(role_vars)
+                result["unrendered"] = role_vars.unrendered
                 # Among the variables are proxies with passwords.
                 result["_ansible_no_log"] = True
         return result
@@ -88,11 +88,11 @@ class ActionModule(NodeAction):
         return rendered(names, variables, self._templar.template, (AnsibleError,))
 
     def _requested(
-        self, arguments: dict[str, Any], needed: list[Gathered], wishes: HostVariables, variables: dict[str, Any]
+        self, arguments: dict[str, Any], needed: list[Gathered], role_vars: HostVariables, variables: dict[str, Any]
     ) -> dict[str, Any]:
         """Return what node_facts is asked. What the variables name on the controller may not be there."""
         try:
-            return requested(arguments, needed, wishes)
+            return requested(arguments, needed, role_vars)
         except VariableError as error:
             host = str(variables.get("inventory_hostname", "this host"))
             raise AnsibleActionFail(f"{host}: {error}. Remedy: correct this variable") from None

@@ -162,7 +162,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
         for host in arguments["hosts_facts"]:
             raw = variables["hostvars"].raw_get(host)
             gathered = raw.get("_preflight_gathered") if isinstance(raw, Mapping) else None
-            each[host] = plain(gathered.get("wishes") or {}) if isinstance(gathered, Mapping) else {}
+            each[host] = plain(gathered.get("role_vars") or {}) if isinstance(gathered, Mapping) else {}
         requested = requested_by(
             typed(current, found, found.unrendered),
             each,

@@ -182,7 +182,7 @@ options:
   plan:
     description:
       - Roles whose changes M(swarmspeed.cluster.plan) will plan from the result, or V(all). What their plans need is
-        gathered in addition to what the other options name, and their variables are returned as C(wishes).
+        gathered in addition to what the other options name, and their variables are returned as C(role_vars).
       - Used by the action plugin only, on the controller. As variables may hold passwords, the result is then not
         shown.
     type: list
@@ -393,7 +393,7 @@ ansible_facts:
           description: O(run).
           type: str
           returned: where it is given
-wishes:
+role_vars:
   description: By name, the variables of the roles in O(plan), rendered for this host.
   returned: with O(plan)
   type: dict

@@ -117,7 +117,7 @@ def test_it_becomes_a_link_meanwhile(
     original = getattr(os, name)
     done: list[Path] = []
 
-    def act() -> None:
+    def task_input() -> None:
         for path in [home / ".ssh" / "authorized_keys"] if what == "file" else [home / ".ssh"]:
             if not done and path.exists() and not path.is_symlink():
                 done.append(path)
@@ -128,7 +128,7 @@ def test_it_becomes_a_link_meanwhile(
         result = original(*args, **given)
         if not done:
             monkeypatch.setattr(os, name, original)
-            act()
+            task_input()
             if not done:
                 monkeypatch.setattr(os, name, replaced)
         return result

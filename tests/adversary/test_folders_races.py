@@ -40,14 +40,14 @@ def before_each(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, Callable[[], 
     After ``scandir`` means: when all names of the folder have been read, and before any is used.
     """
 
-    def arrange(name: str, act: Callable[[], None]) -> None:
+    def arrange(name: str, task_input: Callable[[], None]) -> None:
         original = getattr(os, name)
         acting: list[bool] = []
 
         def once() -> None:
             if not acting:  # what the container does calls os, too
                 acting.append(True)
-                act()
+                task_input()
                 acting.clear()
 
         def replaced(*args: Any, **given: Any) -> Any:
@@ -144,12 +144,12 @@ def test_no_device_and_no_pipe_is_opened(
     plant: Callable[[Path], None],
     step: str | None,
 ) -> None:
-    def act() -> None:
+    def task_input() -> None:
         if (workspace / "other").exists():
             (workspace / "other").replace(workspace / "x")
 
     if step is not None:
-        before_each(step, act)
+        before_each(step, task_input)
     folder = UntrustedFolder(workspace)
     uses: list[Callable[[str], Any]] = [folder.read, folder.read_json, folder.digest, folder.open]
     for use in uses:
@@ -158,7 +158,7 @@ def test_no_device_and_no_pipe_is_opened(
         (workspace / "x").write_text("{}")
         plant(workspace / "other")
         if step is None:
-            act()
+            task_input()
         try:
             found = use("x")
             if use == folder.open:
@@ -240,13 +240,13 @@ def test_a_folder_that_becomes_a_link_while_it_is_removed(
     (workspace / "job" / "file").write_text("")
     swapped: list[Path] = []
 
-    def act() -> None:
+    def task_input() -> None:
         for path in sorted(workspace.glob("job/*")) + sorted(workspace.glob("job/*/*")):
             if len(swapped) < times and path.is_dir() and not path.is_symlink():
                 swapped.append(path)
                 swap(path, victim.parent)
 
-    before_each(window, act)
+    before_each(window, task_input)
     try:
         UntrustedFolder(workspace).remove("job")
     except FolderError as error:

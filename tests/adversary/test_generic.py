@@ -42,10 +42,10 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.ssh_trust.plann
 
 from tests.adversary import hostile
 from tests.adversary.hostile import HOSTILE, KEY, KEY_FILE, MARK, leaves, one_line, planted, renamed, returned
-from tests.nccl_nodes import IMAGE, TEXT, WISHES
-from tests.plain_hosts import WISHES as HOST_WISHES
+from tests.nccl_nodes import IMAGE, ROLE_VARS, TEXT
+from tests.plain_hosts import ROLE_VARS as HOST_ROLE_VARS
+from tests.ssh_nodes import ROLE_VARS as SSH_ROLE_VARS
 from tests.ssh_nodes import TEXT as SSHD_TEXT
-from tests.ssh_nodes import WISHES as SSH_WISHES
 
 GPU1, GPU2 = hostile.facts(1), hostile.facts(2)
 
@@ -84,13 +84,18 @@ def view_of(facts: dict[str, Any]) -> dict[str, Any]:
 
 def planned(facts: dict[str, Any], view: dict[str, Any]) -> list[str]:
     """Return the files that are planned for a host on which none is written yet, in host mode."""
-    wishes = {**WISHES, **SSH_WISHES, "cluster_network_mode": "host"}
+    role_vars = {**ROLE_VARS, **SSH_ROLE_VARS, "cluster_network_mode": "host"}
     files = {ENTRY_POINT: TEXT, SSHD_CONFIG: SSHD_TEXT}
     every = {"gpu1": without_files(facts), "gpu2": without_files(GPU2)}
     roles: list[Planner] = [SshTrustPlanner(), NcclEnvPlanner()]
-    made = fold(roles, every, dict.fromkeys(every, wishes), Inputs({**view, "image": IMAGE}, files))
+    made = fold(roles, every, dict.fromkeys(every, role_vars), Inputs({**view, "image": IMAGE}, files))
     assert not made.refusals
-    return [entry["content"] for act in made.acts["gpu1"].values() for entry in act["files"] if "content" in entry]
+    return [
+        entry["content"]
+        for task_input in made.task_inputs["gpu1"].values()
+        for entry in task_input["files"]
+        if "content" in entry
+    ]
 
 
 def without_files(facts: dict[str, Any]) -> dict[str, Any]:
@@ -100,15 +105,17 @@ def without_files(facts: dict[str, Any]) -> dict[str, Any]:
     return {**facts, "files": {**kept, **private}}
 
 
-def host_plan(facts: dict[str, Any], view: dict[str, Any], **wished: Any) -> Plan:
+def host_plan(facts: dict[str, Any], view: dict[str, Any], **desired: Any) -> Plan:
     """Plan the role host of a host on which nothing is written yet."""
     found = {**facts, "files": {}}
-    return fold([HostPlanner()], {"gpu1": found}, {"gpu1": {**HOST_WISHES, **wished}}, Inputs(view))
+    return fold([HostPlanner()], {"gpu1": found}, {"gpu1": {**HOST_ROLE_VARS, **desired}}, Inputs(view))
 
 
 def written(view: dict[str, Any], facts: dict[str, Any]) -> str:
     """Return all that is written of it into files, as planned."""
-    of_host = host_plan(facts, view, host_apt_mirror="http://mirror.example.com/debian").acts["gpu1"]["host"]["files"]
+    of_host = host_plan(facts, view, host_apt_mirror="http://mirror.example.com/debian").task_inputs["gpu1"]["host"][
+        "files"
+    ]
     assert HOSTS in [entry["path"] for entry in of_host]
     found = [*(entry["content"] for entry in of_host), *planned(facts, view)]
     found.append(hostfile.render(hostfile.check(view["slots"]).hosts))
@@ -348,5 +355,5 @@ def test_firewall_plans() -> None:
                 except AnsibleError as error:
                     one_line(str(error))
                     continue  # what does not pass here is not gathered
-                made = host_plan(found, view, cluster_network_mode=mode).acts["gpu1"]["host"]
+                made = host_plan(found, view, cluster_network_mode=mode).task_inputs["gpu1"]["host"]
                 harmless("\n".join([*(str(entry["content"]) for entry in made["files"]), *made["ufw"]]))

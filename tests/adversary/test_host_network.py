@@ -32,16 +32,16 @@ def given(mode: str, *roles: str, **changed: Any) -> dict[str, Any]:
     return {**found, "swarmspeed_cluster": cluster, "ansible_facts": {"swarmspeed": facts}, "hostvars": hostvars}
 
 
-def written(mode: str, **wished: Any) -> dict[str, str]:
+def written(mode: str, **desired: Any) -> dict[str, str]:
     """The files of the containers' ssh, as they are planned for a node; variables have the types that the role says."""
-    known = typed(SECOND, {"cluster_network_mode": mode, **wished}, {})
+    known = typed(SECOND, {"cluster_network_mode": mode, **desired}, {})
     found = texts(plan(with_keys(), {**CLUSTER, "overlay": OVERLAY}, **known), SECOND)
     return {name: f"\n{text}\n" for name, text in found.items()}
 
 
-def key_options(mode: str, **wished: Any) -> list[str]:
+def key_options(mode: str, **desired: Any) -> list[str]:
     """The options of the one line in authorized_keys, as sshd splits them."""
-    line = written(mode, **wished)["authorized_keys"].strip()
+    line = written(mode, **desired)["authorized_keys"].strip()
     options, dummy, rest = line.partition(" ")
     assert "\n" not in line and rest.startswith("ssh-ed25519 ")
     return re.findall(r'(?:[^,"]|"[^"]*")+', options)
@@ -78,7 +78,7 @@ def test_a_host_with_several_networks_still_comes_from_the_right_one() -> None:
 
 
 def security(**changed: Any) -> tuple[list[str], str]:
-    made = training_nodes.act(training_nodes.plan(training_nodes.facts(), **changed))
+    made = training_nodes.task_input(training_nodes.plan(training_nodes.facts(), **changed))
     return made["settings"]["security_opts"], made["make"]["labels"]["swarmspeed.spec"]
 
 
@@ -111,7 +111,7 @@ def test_no_command_has_what_a_node_says_of_its_container(field: str, kind: str)
         "addresses": {hostile: hostile, "lab": hostile},
     }
     facts = training_nodes.facts({**container, field: mappings.get(field, hostile)})
-    made = training_nodes.act(training_nodes.plan(facts, training_nodes.cluster(image=""), **alone))
+    made = training_nodes.task_input(training_nodes.plan(facts, training_nodes.cluster(image=""), **alone))
     for name, part in made.items():
         text = json.dumps(part)
         assert MARK not in text and "{{" not in text and "{%" not in text and len(text) < 10_000, name

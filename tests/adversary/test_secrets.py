@@ -205,8 +205,8 @@ def brute_force(digest: str, form: str) -> bool:
 )
 def test_a_password_is_guessed_from_the_digest_of_its_file(role: str, gathered: str, end: str, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("DB_PIN=4711\n")
-    wishes = defaults(cluster_root="/r", cluster_name="lab")
-    files = load(f"{role}/vars/main.yml")[gathered] if gathered else requested({}, [GATHERED[role]], wishes)["files"]
+    role_vars = defaults(cluster_root="/r", cluster_name="lab")
+    files = load(f"{role}/vars/main.yml")[gathered] if gathered else requested({}, [GATHERED[role]], role_vars)["files"]
     (entry,) = [one for one in files if str(one["path"]).endswith(end)]
     keyed = {"key": "k" * 40} if entry.get("secret") else {}
     facts = file_facts(str(tmp_path / "file"), content=False, block=None, **keyed)

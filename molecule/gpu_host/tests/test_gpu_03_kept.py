@@ -164,18 +164,18 @@ def test_another_flavour_needs_consent_and_is_held_too() -> None:
         "Remedy: set nvidia_driver_allow_purge_conflicting: true ",
     )
     assert state_of("lab1") ^ before == set()
-    wish = {
+    options = {
         "nvidia_driver_branch": "580",
         "nvidia_driver_flavour": "proprietary",
         "nvidia_driver_allow_purge_conflicting": True,
     }
-    driver("lab1", **wish).done(change=True, nodes=("lab1",))
+    driver("lab1", **options).done(change=True, nodes=("lab1",))
     found = versions("lab1")
     assert found["nvidia-kernel-dkms"] == found["nvidia-driver-cuda"] == found["nvidia-fabricmanager"] == f"{SECOND}-1"
     assert "nvidia-kernel-open-dkms" not in found
     assert "NVIDIA UNIX x86_64 Kernel Module" in on("lab1", f"cat {LOADED}").replace("aarch64", "x86_64")
     assert "nvidia-kernel-dkms" in held("lab1")
-    driver("lab1", **wish).done(change=False, nodes=("lab1",))
+    driver("lab1", **options).done(change=False, nodes=("lab1",))
     sound("lab1")
 
 

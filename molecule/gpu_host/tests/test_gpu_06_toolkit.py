@@ -148,10 +148,10 @@ def test_a_description_from_before_the_device_files_is_reported_and_written_agai
 
 
 def test_the_default_runtime_by_choice() -> None:
-    wish = {"nvidia_container_toolkit_default_runtime": True}
-    toolkit("lab1", **wish).done(change=True, nodes=("lab1",))
+    options = {"nvidia_container_toolkit_default_runtime": True}
+    toolkit("lab1", **options).done(change=True, nodes=("lab1",))
     assert info("lab1")["DefaultRuntime"] == "nvidia"
-    toolkit("lab1", **wish).done(change=False, nodes=("lab1",))
+    toolkit("lab1", **options).done(change=False, nodes=("lab1",))
 
 
 def test_stale_source_files_of_former_instructions_go() -> None:

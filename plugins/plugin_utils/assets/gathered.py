@@ -25,13 +25,13 @@ def manifest_path(cache: Path, source: Source) -> Path:
     return cache / "manifests" / f"{source.key}.json"
 
 
-def cache_of(wishes: Mapping[str, Any]) -> Path:
-    return here(str(wishes["assets_cache"]))
+def cache_of(role_vars: Mapping[str, Any]) -> Path:
+    return here(str(role_vars["assets_cache"]))
 
 
-def sources_of(wishes: Mapping[str, Any]) -> list[Source]:
+def sources_of(role_vars: Mapping[str, Any]) -> list[Source]:
     """Return a host's models and data sets. Raises ``AssetError``."""
-    return sources(wishes["assets_sources"] or [], str(wishes["assets_huggingface_endpoint"]))
+    return sources(role_vars["assets_sources"] or [], str(role_vars["assets_huggingface_endpoint"]))
 
 
 def known_manifest(cache: Path, source: Source) -> Manifest | None:
@@ -42,24 +42,24 @@ def known_manifest(cache: Path, source: Source) -> Manifest | None:
         return None
 
 
-def by_wishes(wishes: Mapping[str, Any]) -> dict[str, Any]:
+def by_role_vars(role_vars: Mapping[str, Any]) -> dict[str, Any]:
     """Return what is gathered for a host's own variables."""
     try:
-        listed = sources_of(wishes)
+        listed = sources_of(role_vars)
     except AssetError as error:
         raise VariableError(str(error).partition(". Remedy:")[0]) from error
     if not listed:
         return {}
     wanted = {}
     for source in listed:
-        known = known_manifest(cache_of(wishes), source)
+        known = known_manifest(cache_of(role_vars), source)
         if known is None:
             # Listed once a run, with the variables of the first host of the play.
             raise VariableError(
                 f"assets_sources: {source.name} is not among those of the first host, and must be the same"
             )
         wanted[source.name] = known.digest
-    return {"assets": {"root": str(wishes["assets_path"]), "wanted": wanted}}
+    return {"assets": {"root": str(role_vars["assets_path"]), "wanted": wanted}}
 
 
-GATHERED = Gathered(by_wishes=by_wishes)
+GATHERED = Gathered(by_role_vars=by_role_vars)

@@ -15,7 +15,7 @@ from ..core.problems import Problem
 from ..core.values import mapping, texts
 from ..plan.changes import Change, Changes, Consent, Inputs, RolePlan
 from ..plan.controller import TEXT
-from ..plan.fold import Facts, Wishes
+from ..plan.fold import Facts, RoleVars
 from .gathered import ENVIRONMENTS, ROLE, cache_of, manifest_path, sources_of
 from .manifest import Manifest, from_text, size_text
 
@@ -57,7 +57,7 @@ class _Host:
 
     name: str
     facts: Mapping[str, Any]
-    wishes: Mapping[str, Any]
+    role_vars: Mapping[str, Any]
     manifests: Mapping[str, Manifest]
     changes: Changes
     wrong: dict[str, list[tuple[str, str | None, bool]]] = field(default_factory=dict)
@@ -65,7 +65,7 @@ class _Host:
 
     @property
     def root(self) -> str:
-        return str(self.wishes["assets_path"])
+        return str(self.role_vars["assets_path"])
 
     @property
     def part(self) -> Mapping[str, Any]:
@@ -132,18 +132,18 @@ class AssetsPlanner:
 
     role = ROLE
 
-    def files(self, wishes: Mapping[str, Any]) -> Iterable[str]:
+    def files(self, role_vars: Mapping[str, Any]) -> Iterable[str]:
         """Return which files of the controller the plan of a host reads."""
-        for source in sources_of(wishes):
-            yield f"{TEXT}{manifest_path(cache_of(wishes), source)}"
+        for source in sources_of(role_vars):
+            yield f"{TEXT}{manifest_path(cache_of(role_vars), source)}"
 
-    def plan(self, facts: Facts, wishes: Wishes, inputs: Inputs) -> RolePlan:
+    def plan(self, facts: Facts, role_vars: RoleVars, inputs: Inputs) -> RolePlan:
         names = texts(inputs.cluster.get("hosts"))
         nothing = {host: dict(NOTHING) for host in facts}
         if not names or any(name not in facts for name in names):
-            return RolePlan(acts=nothing)  # preflight says why
+            return RolePlan(task_inputs=nothing)  # preflight says why
         hosts = [
-            _Host(name, facts[name], wishes[name], _manifests(wishes[name], inputs), Changes(ROLE, name))
+            _Host(name, facts[name], role_vars[name], _manifests(role_vars[name], inputs), Changes(ROLE, name))
             for name in names
         ]
         for host in hosts:
@@ -156,15 +156,15 @@ class AssetsPlanner:
         return RolePlan(
             made,
             [refusal for host in hosts for refusal in _refusals(host, len(hosts) > 1)],
-            acts={**nothing, **{host.name: _act(cluster, host) for host in hosts}},
+            task_inputs={**nothing, **{host.name: _act(cluster, host) for host in hosts}},
             facts={host.name: _after(host) for host in hosts if host.wrong},
         )
 
 
-def _manifests(wishes: Mapping[str, Any], inputs: Inputs) -> dict[str, Manifest]:
+def _manifests(role_vars: Mapping[str, Any], inputs: Inputs) -> dict[str, Manifest]:
     found = {}
-    for source in sources_of(wishes):
-        manifest = from_text(inputs.files.get(f"{TEXT}{manifest_path(cache_of(wishes), source)}", ""))
+    for source in sources_of(role_vars):
+        manifest = from_text(inputs.files.get(f"{TEXT}{manifest_path(cache_of(role_vars), source)}", ""))
         if manifest:
             found[source.name] = manifest
     return found
@@ -178,7 +178,7 @@ def _add_changes(host: _Host) -> None:
             consent = Consent(
                 "assets_allow_adopt",
                 f"files in {path} that this role did not put there are replaced where they differ",
-                bool(host.wishes["assets_allow_adopt"]),
+                bool(host.role_vars["assets_allow_adopt"]),
                 "move the folder away first",
             )
             host.changes.add(path, "files of somebody else", after, consent=consent)
@@ -212,7 +212,7 @@ def _add_given(cluster: _Cluster) -> None:
 
 def _refusals(host: _Host, several: bool) -> Iterator[Problem]:
     for variable in ENVIRONMENTS if host.manifests else ():
-        for name, value in mapping(host.wishes.get(variable)).items():
+        for name, value in mapping(host.role_vars.get(variable)).items():
             if name in COMPILED and f"{value}/".startswith(f"{host.root}/"):
                 yield Problem(
                     host.name,
@@ -242,15 +242,15 @@ def _refusals(host: _Host, several: bool) -> Iterator[Problem]:
 
 
 def _act(cluster: _Cluster, host: _Host) -> dict[str, Any]:
-    act = {**NOTHING, "root": host.root, "names": list(host.manifests)}
+    task_input = {**NOTHING, "root": host.root, "names": list(host.manifests)}
     if host.name not in cluster.chain:
-        return act
+        return task_input
     concerned = [name for name in host.manifests if any(name in other.wrong for other in cluster.hosts)]
-    paths = {source.name: manifest_path(cache_of(host.wishes), source) for source in sources_of(host.wishes)}
+    paths = {source.name: manifest_path(cache_of(host.role_vars), source) for source in sources_of(host.role_vars)}
     first = host.name == cluster.chain[0]
     return {
-        **act,
-        "place": f"{host.wishes['cluster_root']}/assets_transfer",
+        **task_input,
+        "place": f"{host.role_vars['cluster_root']}/assets_transfer",
         "chain": cluster.chain,
         "addresses": dict(cluster.addresses),
         "manifests": {name: str(paths[name]) for name in concerned},

@@ -24,23 +24,23 @@ class ExtensionError(Exception):
     """An extension cannot be had as it is listed; ``remedy`` is the second argument."""
 
 
-def manifests(wishes: Mapping[str, Any]) -> Iterator[str]:
+def manifests(role_vars: Mapping[str, Any]) -> Iterator[str]:
     """Yield which lists of files the plan reads on the controller."""
-    for source in _sources(wishes):
-        yield f"{TEXT}{manifest_path(cache_of(wishes), source)}"
+    for source in _sources(role_vars):
+        yield f"{TEXT}{manifest_path(cache_of(role_vars), source)}"
 
 
-def digests(wishes: Mapping[str, Any], files: Mapping[str, str]) -> dict[str, str] | None:
+def digests(role_vars: Mapping[str, Any], files: Mapping[str, str]) -> dict[str, str] | None:
     """Return the SHA-256 of each listed extension; None where nothing is known of files. Raises ``ExtensionError``."""
-    paths: Sequence[str] = [str(path) for path in wishes[OPTION]]
-    if paths and on_hosts(wishes):
+    paths: Sequence[str] = [str(path) for path in role_vars[OPTION]]
+    if paths and on_hosts(role_vars):
         text = f"{OPTION} is for VS Code in training containers, not for deepspeed_launch_runtime: host"
         raise ExtensionError(text, f"leave {OPTION} out")
-    if paths and not all(name in wishes for name in OF_ASSETS):  # the role is applied alone
+    if paths and not all(name in role_vars for name in OF_ASSETS):  # the role is applied alone
         return None
     known: dict[str, str] = {}
-    for source in _sources(wishes):
-        manifest = from_text(files.get(f"{TEXT}{manifest_path(cache_of(wishes), source)}", ""))
+    for source in _sources(role_vars):
+        manifest = from_text(files.get(f"{TEXT}{manifest_path(cache_of(role_vars), source)}", ""))
         known.update({f"{source.name}/{path}": sha256 for path, dummy, sha256 in (manifest.files if manifest else ())})
     found: dict[str, str] = {}
     for path in paths:
@@ -54,10 +54,10 @@ def digests(wishes: Mapping[str, Any], files: Mapping[str, str]) -> dict[str, st
 
 
 def plan(
-    changes: Changes, wishes: Mapping[str, Any], facts: Mapping[str, Any], files: Mapping[str, str]
+    changes: Changes, role_vars: Mapping[str, Any], facts: Mapping[str, Any], files: Mapping[str, str]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Add what differs on a node. Return what its tasks read, empty where nothing does, and the facts afterwards."""
-    there, wanted = mapping(facts.get("vscode")), digests(wishes, files)
+    there, wanted = mapping(facts.get("vscode")), digests(role_vars, files)
     if wanted is None:
         return {}, dict(there)
     count = len(changes.found)
@@ -72,14 +72,14 @@ def plan(
     after = {sha256: {"folder": "known-after-apply", "intact": True} for sha256 in wanted.values()}
     if len(changes.found) == count:
         return {}, after
-    return {"root": vscode_of(wishes), "files": [f"{wishes['assets_path']}/{path}" for path in wanted]}, after
+    return {"root": vscode_of(role_vars), "files": [f"{role_vars['assets_path']}/{path}" for path in wanted]}, after
 
 
-def _sources(wishes: Mapping[str, Any]) -> list[Source]:
+def _sources(role_vars: Mapping[str, Any]) -> list[Source]:
     """Return where files come from; none where the role is applied alone, or where preflight says what is wrong."""
-    if not wishes[OPTION] or not all(name in wishes for name in OF_ASSETS):
+    if not role_vars[OPTION] or not all(name in role_vars for name in OF_ASSETS):
         return []
     try:
-        return sources_of(wishes)
+        return sources_of(role_vars)
     except AssetError:
         return []

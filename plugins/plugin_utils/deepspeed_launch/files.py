@@ -47,10 +47,10 @@ class Wanted:
     secret: bool = False
 
 
-def configured(wishes: Mapping[str, Any]) -> bool:
+def configured(role_vars: Mapping[str, Any]) -> bool:
     """Whether the script gets ds_config.json: who does not use DeepSpeed need not give it a batch size."""
-    given = wishes["deepspeed_launch_config_argument"] or wishes.get(BY_ENVIRONMENT)
-    return bool(wishes["deepspeed_launch_script"] and given)
+    given = role_vars["deepspeed_launch_config_argument"] or role_vars.get(BY_ENVIRONMENT)
+    return bool(role_vars["deepspeed_launch_script"] and given)
 
 
 def wanted_hostfile(path: str, launched: Launched, found: str | None) -> Wanted:
@@ -63,29 +63,29 @@ def wanted_hostfile(path: str, launched: Launched, found: str | None) -> Wanted:
     return Wanted(path, hostfile.render(launched.hosts))
 
 
-def request(wishes: Mapping[str, Any], cluster: Mapping[str, Any]) -> dict[str, Any]:
+def request(role_vars: Mapping[str, Any], cluster: Mapping[str, Any]) -> dict[str, Any]:
     """Return what the module ``ds_config`` is asked for, but for the world size and the user's own configuration.
 
     That one may hold secrets, and what this returns is printed with the plan.
     """
-    release = "workspace_python_deepspeed_version" if on_hosts(wishes) else "training_image_deepspeed_version"
+    release = "workspace_python_deepspeed_version" if on_hosts(role_vars) else "training_image_deepspeed_version"
     return {
-        "preset": wishes["deepspeed_launch_ds_config_preset"] or None,
-        "precision": wishes["deepspeed_launch_ds_config_precision"],
-        "integration": wishes["deepspeed_launch_ds_config_integration"],
-        "deepspeed_version": str(wishes[release] or NEWEST),
-        "script_keys": wishes["deepspeed_launch_ds_config_script_keys"],
-        "model": wishes["deepspeed_launch_ds_config_model"] or None,
+        "preset": role_vars["deepspeed_launch_ds_config_preset"] or None,
+        "precision": role_vars["deepspeed_launch_ds_config_precision"],
+        "integration": role_vars["deepspeed_launch_ds_config_integration"],
+        "deepspeed_version": str(role_vars[release] or NEWEST),
+        "script_keys": role_vars["deepspeed_launch_ds_config_script_keys"],
+        "model": role_vars["deepspeed_launch_ds_config_model"] or None,
         "gpus": cluster.get("gpus") or None,
         "host_memory": cluster.get("host_memory") or None,
-        "memlock": _memlock(wishes),
+        "memlock": _memlock(role_vars),
     }
 
 
-def configuration(wishes: Mapping[str, Any], cluster: Mapping[str, Any], launched: Launched) -> Configuration:
+def configuration(role_vars: Mapping[str, Any], cluster: Mapping[str, Any], launched: Launched) -> Configuration:
     """Return the wanted configuration of DeepSpeed, with what is wrong with it. It is left as it is."""
-    given = {"config": wishes["deepspeed_launch_ds_config"], "world_size": launched.world_size}
-    return _built(json.dumps({**request(wishes, cluster), **given}, default=str))
+    given = {"config": role_vars["deepspeed_launch_ds_config"], "world_size": launched.world_size}
+    return _built(json.dumps({**request(role_vars, cluster), **given}, default=str))
 
 
 @functools.lru_cache(maxsize=64)
@@ -95,69 +95,69 @@ def _built(given: str) -> Configuration:
 
 
 def wanted_ds_config(
-    path: str, wishes: Mapping[str, Any], cluster: Mapping[str, Any], launched: Launched, found: str | None
+    path: str, role_vars: Mapping[str, Any], cluster: Mapping[str, Any], launched: Launched, found: str | None
 ) -> Wanted:
     """Return ds_config.json. What means the same stays as it is written, and what is no configuration is left alone."""
-    wanted = configuration(wishes, cluster, launched).config
+    wanted = configuration(role_vars, cluster, launched).config
     secret = bool([*secrets(wanted), *secrets_in_text(found or "")])
     if found is not None:
         try:
             there = parse(found)
         except UnreadableError as error:
             raise FileLeftError(_left(path, "DeepSpeed configuration", str(error))) from error
-        if same(there, wanted) or any(same(there, one) for one in _of_other_releases(wishes, cluster, launched)):
+        if same(there, wanted) or any(same(there, one) for one in _of_other_releases(role_vars, cluster, launched)):
             return Wanted(path, found, secret)
     return Wanted(path, render(wanted), secret)
 
 
 def launch_json(
-    path: str, wishes: Mapping[str, Any], cluster: Mapping[str, Any], launched: Launched, found: str | None
+    path: str, role_vars: Mapping[str, Any], cluster: Mapping[str, Any], launched: Launched, found: str | None
 ) -> Wanted:
     """Return VS Code's launch.json with the job in it. Raises ``LaunchError`` where it can have none.
 
     By DeepSpeed's own launcher over ssh, whatever starts the job: one process to start, which starts all the others.
     """
-    environment = wishes["deepspeed_launch_environment"]
+    environment = role_vars["deepspeed_launch_environment"]
     started = command(
         Launch(
             launcher="deepspeed",
             transport="pdsh",
-            script=wishes["deepspeed_launch_script"],
-            master=master(wishes, cluster, launched),
+            script=role_vars["deepspeed_launch_script"],
+            master=master(role_vars, cluster, launched),
             nodes=len(launched.chosen),
             etc="/etc/swarmspeed",
-            args=[str(word) for word in wishes["deepspeed_launch_args"]],
-            launcher_args=[str(word) for word in wishes["deepspeed_launch_launcher_args"]],
+            args=[str(word) for word in role_vars["deepspeed_launch_args"]],
+            launcher_args=[str(word) for word in role_vars["deepspeed_launch_launcher_args"]],
             include=launched.include,
-            config_argument=wishes["deepspeed_launch_config_argument"],
+            config_argument=role_vars["deepspeed_launch_config_argument"],
         )
     )
-    name = f"swarmspeed: {wishes['deepspeed_launch_name']}"
+    name = f"swarmspeed: {role_vars['deepspeed_launch_name']}"
     return Wanted(path, vscode_launch(found, started, name, environment=environment, env_file=LOGIN))
 
 
-def master(wishes: Mapping[str, Any], cluster: Mapping[str, Any], launched: Launched) -> str:
+def master(role_vars: Mapping[str, Any], cluster: Mapping[str, Any], launched: Launched) -> str:
     """Return by which name, or address, the node of rank 0 is reached."""
-    if on_hosts(wishes) or wishes["cluster_network_mode"] == "host":
+    if on_hosts(role_vars) or role_vars["cluster_network_mode"] == "host":
         return str(mapping(mapping(cluster.get("underlay")).get("addresses")).get(launched.first_host) or "")
-    return container_name(str(wishes["cluster_name"]), launched.first_host)
+    return container_name(str(role_vars["cluster_name"]), launched.first_host)
 
 
 def _of_other_releases(
-    wishes: Mapping[str, Any], cluster: Mapping[str, Any], launched: Launched
+    role_vars: Mapping[str, Any], cluster: Mapping[str, Any], launched: Launched
 ) -> Sequence[dict[str, Any]]:
     """Return what other releases of DeepSpeed would be given, for an image whose release only its container knows."""
-    ours = wishes["training_image_source"] == "build" and not wishes["training_image_dockerfile"]
-    if ours or on_hosts(wishes):
+    ours = role_vars["training_image_source"] == "build" and not role_vars["training_image_dockerfile"]
+    if ours or on_hosts(role_vars):
         return ()
     name = "training_image_deepspeed_version"
-    plans = [configuration(changed(wishes, {name: str(known)}), cluster, launched) for known in KNOWN_VERSIONS]
+    plans = [configuration(changed(role_vars, {name: str(known)}), cluster, launched) for known in KNOWN_VERSIONS]
     return [one.config for one in plans if not one.errors]
 
 
-def _memlock(wishes: Mapping[str, Any]) -> int | None:
+def _memlock(role_vars: Mapping[str, Any]) -> int | None:
     """Return the limit of containers: without them the job's processes have what the host gives."""
-    limits = [] if on_hosts(wishes) else [str(limit) for limit in wishes["training_container_ulimits"] or []]
+    limits = [] if on_hosts(role_vars) else [str(limit) for limit in role_vars["training_container_ulimits"] or []]
     found = next((match[1] for limit in limits if (match := _MEMLOCK.match(limit))), None)
     return int(found) if found else None
 

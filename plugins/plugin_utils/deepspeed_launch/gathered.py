@@ -18,32 +18,32 @@ OF_ASSETS = ("assets_sources", "assets_path", "assets_cache", "assets_huggingfac
 LAUNCH_JSON = ".vscode/launch.json"
 
 
-def workspace_of(wishes: Mapping[str, Any]) -> str:
-    return str(wishes["workspace_path"])
+def workspace_of(role_vars: Mapping[str, Any]) -> str:
+    return str(role_vars["workspace_path"])
 
 
-def on_hosts(wishes: Mapping[str, Any]) -> bool:
+def on_hosts(role_vars: Mapping[str, Any]) -> bool:
     """Whether ranks are processes of the hosts themselves."""
-    return str(wishes["deepspeed_launch_runtime"]) == "host"
+    return str(role_vars["deepspeed_launch_runtime"]) == "host"
 
 
-def vscode_of(wishes: Mapping[str, Any]) -> str:
+def vscode_of(role_vars: Mapping[str, Any]) -> str:
     """Return where extensions of VS Code and the record of them are."""
-    return f"{wishes['cluster_root']}/vscode"
+    return f"{role_vars['cluster_root']}/vscode"
 
 
-def _by_wishes(wishes: Mapping[str, Any]) -> dict[str, Any]:
-    etc, workspace = f"{wishes['cluster_root']}/etc", workspace_of(wishes)
+def _by_role_vars(role_vars: Mapping[str, Any]) -> dict[str, Any]:
+    etc, workspace = f"{role_vars['cluster_root']}/etc", workspace_of(role_vars)
     found: list[dict[str, Any]] = [
         {"path": f"{etc}/hostfile", "content": True},
         {"path": f"{etc}/ds_config.json", "content": True},
     ]
-    if wishes["deepspeed_launch_vscode"]:
+    if role_vars["deepspeed_launch_vscode"]:
         found += [{"path": f"{workspace}/.vscode"}, {"path": f"{workspace}/{LAUNCH_JSON}", "content": True}]
-    if wishes["deepspeed_launch_script"] and on_hosts(wishes):
+    if role_vars["deepspeed_launch_script"] and on_hosts(role_vars):
         found.append({"path": f"{etc}/job_key"})
-    return {"files": found, "vscode": vscode_of(wishes)}
+    return {"files": found, "vscode": vscode_of(role_vars)}
 
 
 # Containers are part of the facts anyway.
-GATHERED = Gathered(by_wishes=_by_wishes)
+GATHERED = Gathered(by_role_vars=_by_role_vars)

@@ -27,7 +27,7 @@ from ..launch.integration import ARGUMENT_VARIABLE as ARGUMENT
 from ..launch.integration import Integration, conflict
 from ..plan.changes import Change, Changes, Inputs, RolePlan, Sealed, Unknown, sealed
 from ..plan.files import add_file, differs, fact_after, found_file
-from ..plan.fold import Facts, Wishes
+from ..plan.fold import Facts, RoleVars
 from ..plan.managed_file import ManagedFile
 from ..workspace.running import runs_apart, tolerated
 from . import extensions
@@ -77,14 +77,14 @@ class Node:
     """A host, what is configured for it, and what the cluster says."""
 
     host: str
-    wishes: Mapping[str, Any]
+    role_vars: Mapping[str, Any]
     files: Mapping[str, Any]
     cluster: Mapping[str, Any]
     launched: Launched
 
     @property
     def etc(self) -> str:
-        return f"{self.wishes['cluster_root']}/etc"
+        return f"{self.role_vars['cluster_root']}/etc"
 
     @property
     def first(self) -> bool:
@@ -101,31 +101,31 @@ class DeepspeedLaunchPlanner:
 
     role = ROLE
 
-    def files(self, wishes: Mapping[str, Any]) -> Iterable[str]:
+    def files(self, role_vars: Mapping[str, Any]) -> Iterable[str]:
         """Return which files of the controller the plan of a host reads."""
-        return [*extensions.manifests(wishes), *read_by_plan(wishes)]
+        return [*extensions.manifests(role_vars), *read_by_plan(role_vars)]
 
-    def plan(self, facts: Facts, wishes: Wishes, inputs: Inputs) -> RolePlan:
+    def plan(self, facts: Facts, role_vars: RoleVars, inputs: Inputs) -> RolePlan:
         changes: list[Change] = []
         refusals: list[Problem] = []
-        acts: dict[str, Mapping[str, Any]] = {}
+        task_inputs: dict[str, Mapping[str, Any]] = {}
         after: dict[str, Mapping[str, Any]] = {}
         for host, found in facts.items():
             slots = inputs.cluster.get("slots")
-            decided = integration(wishes[host], inputs.files)
-            wished = settled(wishes[host], decided)
-            acts[host] = {**NOTHING, "etc": f"{wished['cluster_root']}/etc", "slots": slots or {}}
+            decided = integration(role_vars[host], inputs.files)
+            desired = settled(role_vars[host], decided)
+            task_inputs[host] = {**NOTHING, "etc": f"{desired['cluster_root']}/etc", "slots": slots or {}}
             if not slots:  # what concerns all hosts is not known; preflight says why
                 continue
-            acts[host] = {**acts[host], **_passed(wished, decided)}
-            if configured(wished):
-                acts[host] = {**acts[host], "request": request(wished, inputs.cluster)}
+            task_inputs[host] = {**task_inputs[host], **_passed(desired, decided)}
+            if configured(desired):
+                task_inputs[host] = {**task_inputs[host], "request": request(desired, inputs.cluster)}
             try:
-                launched = launch_of(slots, wished["deepspeed_launch_include"], wished["deepspeed_launch_exclude"])
+                launched = launch_of(slots, desired["deepspeed_launch_include"], desired["deepspeed_launch_exclude"])
             except HostsError as error:
                 refusals.append(Problem(host, " ".join(str(error).split()), "correct the variables of the job"))
                 continue
-            node = Node(host, wished, mapping(found.get("files")), inputs.cluster, launched)
+            node = Node(host, desired, mapping(found.get("files")), inputs.cluster, launched)
             collected, left = Changes(ROLE, host), dict(node.files)
             problem = _refused(node, inputs)
             if problem:
@@ -137,60 +137,66 @@ class DeepspeedLaunchPlanner:
                     _add(collected, node, item, inputs.digest_key)
                     left[item.path] = {**fact_after(owned, inputs.digest_key), "content": item.text}
                     if item.path.endswith(LAUNCH_JSON):
-                        acts[host] = {**acts[host], "launch_json": item.text}
+                        task_inputs[host] = {**task_inputs[host], "launch_json": item.text}
                     else:
-                        acts[host] = {**acts[host], "writes": [*acts[host]["writes"], PurePosixPath(item.path).name]}
+                        task_inputs[host] = {
+                            **task_inputs[host],
+                            "writes": [*task_inputs[host]["writes"], PurePosixPath(item.path).name],
+                        }
             key = _key(node, facts)
             if key:
                 collected.add(*key)
                 left[key[0]] = _key_after(node, facts, key[0])
-                acts[host] = {**acts[host], "share_key": True}
-            act, unpacked = extensions.plan(collected, wished, found, inputs.files)
-            acts[host] = {**acts[host], "ds_config": _masked(node), "extensions": act}
+                task_inputs[host] = {**task_inputs[host], "share_key": True}
+            task_input, unpacked = extensions.plan(collected, desired, found, inputs.files)
+            task_inputs[host] = {**task_inputs[host], "ds_config": _masked(node), "extensions": task_input}
             # A job that runs has copies of these two.
-            own = (f"{node.etc}/hostfile", f"{node.etc}/ds_config.json") if runs_apart(facts.values(), wished) else ()
+            own = (f"{node.etc}/hostfile", f"{node.etc}/ds_config.json") if runs_apart(facts.values(), desired) else ()
             collected.found[:] = tolerated(collected.found, own)
             changes += collected.found
             if collected.found:
                 after[host] = {**found, "files": left, "vscode": unpacked}
-        if any(act["share_key"] for act in acts.values()):  # the first node reads it for the others
-            acts = {host: {**act, "share_key": True} for host, act in acts.items()}
-        return RolePlan(changes, refusals, acts, after)
+        if any(
+            task_input["share_key"] for task_input in task_inputs.values()
+        ):  # the first node reads it for the others
+            task_inputs = {host: {**task_input, "share_key": True} for host, task_input in task_inputs.items()}
+        return RolePlan(changes, refusals, task_inputs, after)
 
 
-def _passed(wishes: Mapping[str, Any], decided: Integration) -> dict[str, Any]:
+def _passed(role_vars: Mapping[str, Any], decided: Integration) -> dict[str, Any]:
     """Return what the role's tasks read of how the script gets its configuration."""
     return {
-        "configured": configured(wishes),
+        "configured": configured(role_vars),
         "config_argument": decided.argument,
         "by_environment": decided.environment,
-        "integration": decided.sentence if wishes["deepspeed_launch_script"] else "",
-        "arguments": mask_arguments(wishes.get("deepspeed_launch_args") or []),
+        "integration": decided.sentence if role_vars["deepspeed_launch_script"] else "",
+        "arguments": mask_arguments(role_vars.get("deepspeed_launch_args") or []),
     }
 
 
 def _refused(node: Node, inputs: Inputs) -> Problem | None:
     """Return why nothing is written on a host: what is there is somebody else's, or cannot be had."""
-    wishes = node.wishes
+    role_vars = node.role_vars
     both = conflict(
-        wishes[ARGUMENT], configured(wishes), [str(word) for word in wishes.get("deepspeed_launch_args") or []]
+        role_vars[ARGUMENT], configured(role_vars), [str(word) for word in role_vars.get("deepspeed_launch_args") or []]
     )
     if both:
         return Problem(node.host, both, _ONE_CONFIGURATION)
     try:
         for dummy in _wanted(node):
             pass
-        extensions.digests(wishes, inputs.files)
+        extensions.digests(role_vars, inputs.files)
     except extensions.ExtensionError as error:
         return Problem(node.host, *error.args)
     except FileLeftError as error:
         return Problem(node.host, f"{error}. It was left as it is", "correct or remove it")
     except LaunchError as error:
         return Problem(node.host, str(error).rstrip("."), "correct it, or set deepspeed_launch_vscode: false")
-    if _edited(node) and (wishes["deepspeed_launch_launcher"] != "deepspeed" or on_hosts(wishes)):
+    if _edited(node) and (role_vars["deepspeed_launch_launcher"] != "deepspeed" or on_hosts(role_vars)):
         text = (
             "deepspeed_launch_vscode is for deepspeed_launch_launcher: deepspeed in containers, not for "
-            f"{wishes['deepspeed_launch_launcher']} with deepspeed_launch_runtime: {wishes['deepspeed_launch_runtime']}"
+            f"{role_vars['deepspeed_launch_launcher']} with deepspeed_launch_runtime: "
+            f"{role_vars['deepspeed_launch_runtime']}"
         )
         return Problem(node.host, text, "set deepspeed_launch_vscode: false")
     return None
@@ -198,9 +204,9 @@ def _refused(node: Node, inputs: Inputs) -> Problem | None:
 
 def _edited(node: Node) -> bool:
     """Whether a configuration for VS Code is kept here, and all that it is made of can be said."""
-    wishes = node.wishes
-    requested = wishes["deepspeed_launch_vscode"] and wishes["deepspeed_launch_script"] and node.first
-    return bool(requested) and all(name in wishes for name in OF_THE_COMMAND)
+    role_vars = node.role_vars
+    requested = role_vars["deepspeed_launch_vscode"] and role_vars["deepspeed_launch_script"] and node.first
+    return bool(requested) and all(name in role_vars for name in OF_THE_COMMAND)
 
 
 def _known(node: Node, path: str) -> bool:
@@ -216,15 +222,15 @@ def _wanted(node: Node) -> Iterator[Wanted]:
     hostfile, ds_config = f"{node.etc}/hostfile", f"{node.etc}/ds_config.json"
     if _known(node, hostfile):
         yield wanted_hostfile(hostfile, node.launched, node.text_of(hostfile))
-    if configured(node.wishes) and _known(node, ds_config):
+    if configured(node.role_vars) and _known(node, ds_config):
         # What is wrong with it preflight says, before anything is changed.
-        if not configuration(node.wishes, node.cluster, node.launched).errors:
-            yield wanted_ds_config(ds_config, node.wishes, node.cluster, node.launched, node.text_of(ds_config))
+        if not configuration(node.role_vars, node.cluster, node.launched).errors:
+            yield wanted_ds_config(ds_config, node.role_vars, node.cluster, node.launched, node.text_of(ds_config))
         elif node.cluster.get("gpus_known") is False:
             yield Wanted(ds_config, "")
-    if _edited(node) and not on_hosts(node.wishes):
-        path = f"{workspace_of(node.wishes)}/{LAUNCH_JSON}"
-        yield launch_json(path, node.wishes, node.cluster, node.launched, node.text_of(path))
+    if _edited(node) and not on_hosts(node.role_vars):
+        path = f"{workspace_of(node.role_vars)}/{LAUNCH_JSON}"
+        yield launch_json(path, node.role_vars, node.cluster, node.launched, node.text_of(path))
 
 
 def _add(changes: Changes, node: Node, item: Wanted, key: str) -> None:
@@ -239,7 +245,7 @@ def _add(changes: Changes, node: Node, item: Wanted, key: str) -> None:
 
 def _key(node: Node, facts: Facts) -> tuple[str, Any, Any, str] | None:
     """Return the change of the key by which the parts of a job know one another where no key of ssh is shared."""
-    if not (node.wishes["deepspeed_launch_script"] and on_hosts(node.wishes)):
+    if not (node.role_vars["deepspeed_launch_script"] and on_hosts(node.role_vars)):
         return None
     path, first = f"{node.etc}/job_key", mapping(facts.get(node.launched.first_host))
     here, there = found_file(node.files, path), found_file(mapping(first.get("files")), path)
@@ -259,10 +265,10 @@ def _key_after(node: Node, facts: Facts, path: str) -> dict[str, Any]:
 
 def _masked(node: Node) -> dict[str, Any]:
     """Return the configuration as the module ``ds_config`` returns it; empty where there is none."""
-    if not configured(node.wishes):
+    if not configured(node.role_vars):
         return {}
-    wanted = configuration(node.wishes, node.cluster, node.launched).config
+    wanted = configuration(node.role_vars, node.cluster, node.launched).config
     there = node.text_of(f"{node.etc}/ds_config.json") or ""
-    hidden = {*secrets(node.wishes["deepspeed_launch_ds_config"]), *secrets_in_text(there)}
+    hidden = {*secrets(node.role_vars["deepspeed_launch_ds_config"]), *secrets_in_text(there)}
     masked: dict[str, Any] = remove_values(wanted, hidden)
     return masked

@@ -27,53 +27,53 @@ BY_ENVIRONMENT = "_by_environment"
 """Stands among the variables where the script finds ds_config.json in the environment."""
 
 
-def read_by_plan(wishes: Mapping[str, Any]) -> list[str]:
+def read_by_plan(role_vars: Mapping[str, Any]) -> list[str]:
     """Return under which name the plan reads the script on the controller; empty where it reads none."""
-    name = _name(wishes)[0]
+    name = _name(role_vars)[0]
     return [name] if name else []
 
 
-def integration(wishes: Mapping[str, Any], files: Mapping[str, str]) -> Integration:
+def integration(role_vars: Mapping[str, Any], files: Mapping[str, str]) -> Integration:
     """Return how the script of a host gets ds_config.json."""
     requested = Requested(
-        str(wishes["deepspeed_launch_integration"] or AUTO),
-        str(wishes["deepspeed_launch_config_argument"]),
-        str(wishes["deepspeed_launch_ds_config_integration"]),
+        str(role_vars["deepspeed_launch_integration"] or AUTO),
+        str(role_vars["deepspeed_launch_config_argument"]),
+        str(role_vars["deepspeed_launch_ds_config_integration"]),
     )
-    name, why = _name(wishes)
+    name, why = _name(role_vars)
     read = files.get(name) if name else None
     return integration_of(
-        requested, undetermined(why or "it was not read") if read is None else determined(read, _script(wishes))
+        requested, undetermined(why or "it was not read") if read is None else determined(read, _script(role_vars))
     )
 
 
-def settled(wishes: Mapping[str, Any], found: Integration) -> Mapping[str, Any]:
+def settled(role_vars: Mapping[str, Any], found: Integration) -> Mapping[str, Any]:
     """Return the variables with what was decided in them."""
     decided = {ARGUMENT_VARIABLE: found.argument, KEYS_VARIABLE: found.keys, BY_ENVIRONMENT: found.environment}
-    return changed(wishes, decided)
+    return changed(role_vars, decided)
 
 
-def _script(wishes: Mapping[str, Any]) -> str:
-    return in_workspace(str(wishes["deepspeed_launch_script"]))
+def _script(role_vars: Mapping[str, Any]) -> str:
+    return in_workspace(str(role_vars["deepspeed_launch_script"]))
 
 
-def _name(wishes: Mapping[str, Any]) -> tuple[str, str]:
+def _name(role_vars: Mapping[str, Any]) -> tuple[str, str]:
     """Return the name under which the script is read, or an empty one and why it is not."""
-    script = _script(wishes)
-    if not script or wishes["deepspeed_launch_integration"] != AUTO:
+    script = _script(role_vars)
+    if not script or role_vars["deepspeed_launch_integration"] != AUTO:
         return "", ""
-    why = _no_file(script, wishes)
-    fetched = isinstance(wishes.get("swarmspeed_source"), Mapping)
-    if not why and wishes["workspace_source_ref"] and not fetched:
+    why = _no_file(script, role_vars)
+    fetched = isinstance(role_vars.get("swarmspeed_source"), Mapping)
+    if not why and role_vars["workspace_source_ref"] and not fetched:
         why = "the repository is not fetched yet"
-    folder = source_of(wishes)[0] if not why and (fetched or wishes["workspace_source"]) else ""
+    folder = source_of(role_vars)[0] if not why and (fetched or role_vars["workspace_source"]) else ""
     return (f"{SCRIPT}{folder}{BETWEEN}{script}", "") if folder else ("", why or "the script is not on the controller")
 
 
-def _no_file(script: str, wishes: Mapping[str, Any]) -> str:
+def _no_file(script: str, role_vars: Mapping[str, Any]) -> str:
     """Return why a script is no file that can be read; empty where it is one."""
     try:
-        kind = program(script, [str(word) for word in wishes.get("deepspeed_launch_launcher_args") or []]).kind
+        kind = program(script, [str(word) for word in role_vars.get("deepspeed_launch_launcher_args") or []]).kind
     except ProgramError:
         return "it names no script"
     if kind != FILE:

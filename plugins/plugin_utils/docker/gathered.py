@@ -38,13 +38,13 @@ _FILES: tuple[dict[str, Any], ...] = (
 )
 
 
-def _accounts(wishes: Mapping[str, Any]) -> dict[str, list[str]]:
+def _accounts(role_vars: Mapping[str, Any]) -> dict[str, list[str]]:
     """Ask which of the users there are. What no account can be called is not asked, and so does not exist."""
     try:
-        users = [str(user) for user in check_type_list(wishes["docker_users"])]
+        users = [str(user) for user in check_type_list(role_vars["docker_users"])]
     except TypeError:  # refused as such: the plan converts each variable to its type
         users = []
     return {"accounts": [user for user in users if user.isprintable() and len(user) <= _LONGEST]}
 
 
-GATHERED = Gathered(PACKAGES, _FILES, groups=("docker",), by_wishes=_accounts)
+GATHERED = Gathered(PACKAGES, _FILES, groups=("docker",), by_role_vars=_accounts)

@@ -18,7 +18,7 @@ NEEDING = ("swarm", "overlay_network", "training_image", "training_container", "
 
 def missing_engines(
     facts: Mapping[str, Mapping[str, Any]],
-    wishes: Mapping[str, Mapping[str, Any]],
+    role_vars: Mapping[str, Mapping[str, Any]],
     planned: Sequence[str],
     selected: Sequence[str],
 ) -> Iterator[Problem]:
@@ -33,7 +33,7 @@ def missing_engines(
         return
     tags = f"site.yml --tags {','.join((ROLE, *(role for role in selected if role in planned)))}"
     for host, found in facts.items():
-        if wishes[host]["deepspeed_launch_runtime"] == "host":
+        if role_vars[host]["deepspeed_launch_runtime"] == "host":
             continue
         here = Host(found)
         if not here.running:

@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""The planner of the role docker: facts and wishes in, changes and refusals out, by way of ``docker_plan``."""
+"""The planner of the role docker: facts and role_vars in, changes and refusals out, by way of ``docker_plan``."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 from ..core.problems import Problem
 from ..plan.changes import Change, Inputs, RolePlan
 from ..plan.files import differs, entry_of
-from ..plan.fold import Facts, Wishes
+from ..plan.fold import Facts, RoleVars
 from . import encryption
 from .changes import docker_changes, facts_after, owned, record, unheld
 from .encryption import engine_after
@@ -46,57 +46,57 @@ class DockerPlanner:
 
     role = ROLE
 
-    def files(self, wishes: Mapping[str, Any]) -> Iterable[str]:
+    def files(self, role_vars: Mapping[str, Any]) -> Iterable[str]:
         """Return which files of the controller the plan of a host reads."""
         yield KEY_FILE
-        if wishes["host_ca_certificate"]:
-            yield str(wishes["host_ca_certificate"])
+        if role_vars["host_ca_certificate"]:
+            yield str(role_vars["host_ca_certificate"])
 
-    def plan(self, facts: Facts, wishes: Wishes, inputs: Inputs) -> RolePlan:
+    def plan(self, facts: Facts, role_vars: RoleVars, inputs: Inputs) -> RolePlan:
         changes: list[Change] = []
         refusals: list[Problem] = []
-        acts: dict[str, Mapping[str, Any]] = {}
+        task_inputs: dict[str, Mapping[str, Any]] = {}
         after: dict[str, Mapping[str, Any]] = {}
         encrypting: dict[str, str] = {}
         for host, found in facts.items():
-            wished = wishes[host]
-            if wished["deepspeed_launch_runtime"] == "host":  # there Docker does not apply
-                acts[host] = NOTHING
+            desired = role_vars[host]
+            if desired["deepspeed_launch_runtime"] == "host":  # there Docker does not apply
+                task_inputs[host] = NOTHING
                 continue
-            requested = request(wished, inputs)
+            requested = request(desired, inputs)
             planned = docker_plan(found, requested)
             parsed = parse_request(requested)
             made = docker_changes(host, found, parsed, planned)
             changes += made
-            if parsed.swarm and wished["overlay_network_encrypted"]:
+            if parsed.swarm and desired["overlay_network_encrypted"]:
                 encrypting[host] = engine_after(parsed, Host(found))
             refusals += [Problem(host, text, remedy) for text, remedy in planned["problems"]]
-            acts[host] = act(Host(found), parsed, planned)
+            task_inputs[host] = task_input(Host(found), parsed, planned)
             if made:
                 after[host] = facts_after(found, parsed, planned)
         refusals += encryption.refusals(encrypting)
-        return RolePlan(changes, refusals, acts, after)
+        return RolePlan(changes, refusals, task_inputs, after)
 
 
-def request(wishes: Mapping[str, Any], inputs: Inputs) -> dict[str, Any]:
+def request(role_vars: Mapping[str, Any], inputs: Inputs) -> dict[str, Any]:
     """Return what is configured for a host's engine, in the form that ``docker_plan`` reads."""
     underlay = inputs.cluster.get("underlay")
     mtu = underlay.get("mtu") if isinstance(underlay, Mapping) else None
-    authority = inputs.files.get(str(wishes["host_ca_certificate"] or ""), "")
+    authority = inputs.files.get(str(role_vars["host_ca_certificate"] or ""), "")
     of_role = ("source", "version", "hold", "users", "proxy", "repository_url")
     return {
-        **{name: wishes[f"docker_{name}"] for name in of_role},
-        "restart": wishes["docker_allow_restart"],
-        "config": wishes["docker_daemon_config"],
-        "repository_key": wishes["docker_repository_key"] or inputs.files.get(KEY_FILE, "").rstrip(),
+        **{name: role_vars[f"docker_{name}"] for name in of_role},
+        "restart": role_vars["docker_allow_restart"],
+        "config": role_vars["docker_daemon_config"],
+        "repository_key": role_vars["docker_repository_key"] or inputs.files.get(KEY_FILE, "").rstrip(),
         "ca": hashlib.sha256(authority.encode()).hexdigest()[:16] if authority else "",
-        "swarm": wishes["cluster_network_mode"] == "overlay",
+        "swarm": role_vars["cluster_network_mode"] == "overlay",
         "mtu": mtu or 1500,
         "digest_key": inputs.digest_key,
     }
 
 
-def act(host: Host, requested: Request, planned: Mapping[str, Any]) -> dict[str, Any]:
+def task_input(host: Host, requested: Request, planned: Mapping[str, Any]) -> dict[str, Any]:
     """Return what the role's tasks read. Its files and its config may hold secrets."""
     known = host.part("files")
     files = [item for item in owned(planned) if differs(item, known, requested.digest_key)]

@@ -41,7 +41,7 @@ def _add_repair(changes: Changes, found: Differences) -> None:
         f"an interrupted dpkg must be repaired ({', '.join(interrupted)}), which restarts the engine and stops these "
         f"running containers: {', '.join(stopped)}"
     )
-    given = bool(found.here.wishes["docker_allow_restart"])
+    given = bool(found.here.role_vars["docker_allow_restart"])
     consent = Consent("docker_allow_restart", effect, given, "stop the containers first") if stopped else None
     before = f"interrupted: {', '.join(interrupted)}"
     changes.add("dpkg", before, "every package configured", consent=consent)
@@ -68,7 +68,7 @@ def facts_after(found: Differences) -> dict[str, Any]:
     here = found.here
     files = {**here.part("files"), **{item.path: fact_after(item, here.key) for item in found.files}}
     if found.trust_differs:
-        files[CA_LINK] = {**ABSENT, "exists": bool(here.wishes["host_ca_certificate"])}
+        files[CA_LINK] = {**ABSENT, "exists": bool(here.role_vars["host_ca_certificate"])}
     return {
         **here.facts,
         "packages": {**here.part("packages"), **dict.fromkeys(here.missing_packages, "(known after apply)")},

@@ -65,31 +65,31 @@ WHY = {
 
 
 def managed_files(
-    wishes: Mapping[str, Any], system: Mapping[str, Any], authority: str, names: str | None
+    role_vars: Mapping[str, Any], system: Mapping[str, Any], authority: str, names: str | None
 ) -> list[ManagedFile]:
     """Return the files, but for the firewall's.
 
     ``authority`` is the text of ``host_ca_certificate``. ``names`` is the block of /etc/hosts; where it is None the
     nodes are not known, and a block that is there stays.
     """
-    block = block_name(wishes)
-    pip = "".join(str(wishes[name]) for name in ("host_pip_index", "host_pip_proxy", "host_ca_certificate"))
-    git, certificate = str(wishes["host_git_proxy"]), str(wishes["host_ca_certificate"])
+    block = block_name(role_vars)
+    pip = "".join(str(role_vars[name]) for name in ("host_pip_index", "host_pip_proxy", "host_ca_certificate"))
+    git, certificate = str(role_vars["host_git_proxy"]), str(role_vars["host_ca_certificate"])
     git_secret = has_user(git)
-    pip_secret = has_user(f"{wishes['host_pip_index']} {wishes['host_pip_proxy']}")
+    pip_secret = has_user(f"{role_vars['host_pip_index']} {role_vars['host_pip_proxy']}")
     # A folder is named only where something goes into it.
     files = [ManagedFile(PIP_FOLDER, None, mode="0755")] if pip else []
     files += [ManagedFile(CA_FOLDER, None, mode="0755")] if certificate else []
     files += [
         ManagedFile(
-            APT_PROXY, _apt_proxy(wishes), mode="0600", secret=True, state=present(bool(wishes["host_apt_proxy"]))
+            APT_PROXY, _apt_proxy(role_vars), mode="0600", secret=True, state=present(bool(role_vars["host_apt_proxy"]))
         ),
-        ManagedFile(EXCLUSIONS, _EXCLUSIONS, state=present(bool(wishes["host_unattended_exclusions"]))),
-        ManagedFile(MIRROR, _mirror(wishes, system), state=present(bool(wishes["host_apt_mirror"]))),
+        ManagedFile(EXCLUSIONS, _EXCLUSIONS, state=present(bool(role_vars["host_unattended_exclusions"]))),
+        ManagedFile(MIRROR, _mirror(role_vars, system), state=present(bool(role_vars["host_apt_mirror"]))),
         # pip reads this file first, and /etc/pip.conf and everybody's own after it: no one's settings are lost.
         ManagedFile(
             PIP,
-            _pip(wishes),
+            _pip(role_vars),
             mode="0600" if pip_secret else "0644",
             secret=pip_secret,
             mark=PIP_MARK,
@@ -108,11 +108,11 @@ def managed_files(
         ManagedFile(GIT_OF_ROOT, _GIT_INCLUDE, block=block, state=present(bool(git) and git_secret)),
     ]
     if names is not None:
-        files.append(ManagedFile(HOSTS, names, block=block, state=present(bool(wishes["host_names"]))))
+        files.append(ManagedFile(HOSTS, names, block=block, state=present(bool(role_vars["host_names"]))))
     return [
         *files,
-        ManagedFile(LIMITS, _LIMITS, state=present(bool(wishes["host_limits"]))),
-        ManagedFile(SYSCTLS, _sysctls(wishes["host_sysctls"]), state=present(bool(wishes["host_sysctls"]))),
+        ManagedFile(LIMITS, _LIMITS, state=present(bool(role_vars["host_limits"]))),
+        ManagedFile(SYSCTLS, _sysctls(role_vars["host_sysctls"]), state=present(bool(role_vars["host_sysctls"]))),
     ]
 
 
@@ -130,8 +130,8 @@ def names_block(hosts: Sequence[Any], addresses: Mapping[str, Any]) -> str:
     return "".join(f"{addresses[name]} {name}\n" for name in hosts)
 
 
-def _apt_proxy(wishes: Mapping[str, Any]) -> str:
-    proxy = wishes["host_apt_proxy"]
+def _apt_proxy(role_vars: Mapping[str, Any]) -> str:
+    proxy = role_vars["host_apt_proxy"]
     return (
         "# Kept by swarmspeed.cluster (host_apt_proxy)\n"
         f'Acquire::http::Proxy "{proxy}";\n'
@@ -139,25 +139,25 @@ def _apt_proxy(wishes: Mapping[str, Any]) -> str:
     )
 
 
-def _mirror(wishes: Mapping[str, Any], system: Mapping[str, Any]) -> str:
+def _mirror(role_vars: Mapping[str, Any], system: Mapping[str, Any]) -> str:
     codename, distribution = system.get("codename"), system.get("distribution")
     return (
         "# Kept by swarmspeed.cluster (host_apt_mirror)\n"
         "Types: deb\n"
-        f"URIs: {wishes['host_apt_mirror']}\n"
+        f"URIs: {role_vars['host_apt_mirror']}\n"
         f"Suites: {codename} {codename}-updates\n"
         f"Components: {'main restricted universe' if distribution == 'ubuntu' else 'main'}\n"
         f"Signed-By: /usr/share/keyrings/{distribution}-archive-keyring.gpg\n"
     )
 
 
-def _pip(wishes: Mapping[str, Any]) -> str:
+def _pip(role_vars: Mapping[str, Any]) -> str:
     lines = [f"# {PIP_MARK} (host_pip_index, host_pip_proxy, host_ca_certificate)", "[global]"]
-    if wishes["host_pip_index"]:
-        lines.append(f"index-url = {wishes['host_pip_index']}")
-    if wishes["host_pip_proxy"]:
-        lines.append(f"proxy = {wishes['host_pip_proxy']}")
-    if wishes["host_ca_certificate"]:
+    if role_vars["host_pip_index"]:
+        lines.append(f"index-url = {role_vars['host_pip_index']}")
+    if role_vars["host_pip_proxy"]:
+        lines.append(f"proxy = {role_vars['host_pip_proxy']}")
+    if role_vars["host_ca_certificate"]:
         lines.append("cert = /etc/ssl/certs/ca-certificates.crt")
     return "\n".join([*lines, ""])
 

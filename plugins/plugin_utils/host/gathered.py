@@ -52,28 +52,28 @@ _FILES: tuple[dict[str, Any], ...] = (
 )
 
 
-def cluster_name(wishes: Mapping[str, Any]) -> str:
-    return str(wishes["cluster_name"] or "swarmspeed")
+def cluster_name(role_vars: Mapping[str, Any]) -> str:
+    return str(role_vars["cluster_name"] or "swarmspeed")
 
 
-def block_name(wishes: Mapping[str, Any]) -> str:
+def block_name(role_vars: Mapping[str, Any]) -> str:
     """Return the name of our blocks in files that are somebody else's."""
-    return f"swarmspeed {cluster_name(wishes)}"
+    return f"swarmspeed {cluster_name(role_vars)}"
 
 
-def by_wishes(wishes: Mapping[str, Any]) -> dict[str, Sequence[Any]]:
+def by_role_vars(role_vars: Mapping[str, Any]) -> dict[str, Sequence[Any]]:
     """Return what is gathered for a host's own variables. What is of another type is reported where it is planned."""
     found: dict[str, Sequence[Any]] = {
         "files": [
-            *({"path": path, "block": block_name(wishes), "content": True} for path in (GIT, GIT_OF_ROOT, HOSTS)),
-            {"path": policy_path(cluster_name(wishes)), "content": True},
+            *({"path": path, "block": block_name(role_vars), "content": True} for path in (GIT, GIT_OF_ROOT, HOSTS)),
+            {"path": policy_path(cluster_name(role_vars)), "content": True},
         ]
     }
     with contextlib.suppress(TypeError):
-        found["packages"] = [str(name) for name in check_type_list(wishes["host_packages"])]
+        found["packages"] = [str(name) for name in check_type_list(role_vars["host_packages"])]
     with contextlib.suppress(TypeError):
-        found["sysctls"] = [str(name) for name in check_type_dict(wishes["host_sysctls"])]
+        found["sysctls"] = [str(name) for name in check_type_dict(role_vars["host_sysctls"])]
     return found
 
 
-GATHERED = Gathered(files=_FILES, by_wishes=by_wishes)
+GATHERED = Gathered(files=_FILES, by_role_vars=by_role_vars)

@@ -25,31 +25,31 @@ _OF_THE_ENGINE = re.compile(r"(docker|containerd|runc)[^ ]* ")
 """Packages, with their state, whose configuration restarts the engine."""
 
 
-def firewall_request(host: str, wishes: Mapping[str, Any], addresses: Mapping[str, Any]) -> dict[str, Any]:
+def firewall_request(host: str, role_vars: Mapping[str, Any], addresses: Mapping[str, Any]) -> dict[str, Any]:
     """Return what ``firewall_plan`` reads."""
     return {
-        "cluster": cluster_name(wishes),
+        "cluster": cluster_name(role_vars),
         "host": host,
         "addresses": addresses,
-        "manager": "managers" in (wishes.get("group_names") or ()),
-        "network_mode": wishes["cluster_network_mode"],
-        "ssh_port": wishes["ssh_trust_port"],
-        "rendezvous_port": wishes["deepspeed_launch_master_port"],
-        "data_path_port": wishes["swarm_data_path_port"],
-        "encrypted": bool(wishes["overlay_network_encrypted"]),
-        "bare": wishes["deepspeed_launch_runtime"] == "host",
-        "ports": wishes["host_firewall_ports"],
-        "state": wishes["host_firewall"],
+        "manager": "managers" in (role_vars.get("group_names") or ()),
+        "network_mode": role_vars["cluster_network_mode"],
+        "ssh_port": role_vars["ssh_trust_port"],
+        "rendezvous_port": role_vars["deepspeed_launch_master_port"],
+        "data_path_port": role_vars["swarm_data_path_port"],
+        "encrypted": bool(role_vars["overlay_network_encrypted"]),
+        "bare": role_vars["deepspeed_launch_runtime"] == "host",
+        "ports": role_vars["host_firewall_ports"],
+        "state": role_vars["host_firewall"],
     }
 
 
 @dataclass(frozen=True)
 class Host:
-    """One host: facts, wishes, and what follows from both. ``inputs.cluster`` is empty where the role is alone."""
+    """One host: facts, role_vars, and what follows from both. ``inputs.cluster`` is empty where the role is alone."""
 
     name: str
     facts: Mapping[str, Any]
-    wishes: Mapping[str, Any]
+    role_vars: Mapping[str, Any]
     inputs: Inputs
 
     def part(self, name: str) -> Mapping[str, Any]:
@@ -63,13 +63,13 @@ class Host:
     @property
     def missing_packages(self) -> list[str]:
         there = self.part("packages")
-        return [name for name in dict.fromkeys(self.wishes["host_packages"]) if not there.get(name)]
+        return [name for name in dict.fromkeys(self.role_vars["host_packages"]) if not there.get(name)]
 
     @property
     def sysctls(self) -> dict[str, tuple[Any, str]]:
         """Kernel parameters with another value than is configured, and both values."""
         there = self.part("sysctls")
-        wanted = {str(name): " ".join(str(value).split()) for name, value in self.wishes["host_sysctls"].items()}
+        wanted = {str(name): " ".join(str(value).split()) for name, value in self.role_vars["host_sysctls"].items()}
         return {name: (there.get(name), value) for name, value in wanted.items() if there.get(name) != value}
 
     # dpkg
@@ -104,12 +104,12 @@ class Host:
 
     def files(self, firewall: Mapping[str, Any] | None) -> list[ManagedFile]:
         """Return the files that the role owns."""
-        certificate = str(self.wishes["host_ca_certificate"])
+        certificate = str(self.role_vars["host_ca_certificate"])
         authority = self.inputs.files.get(certificate, "") if certificate else ""
         addresses = self.addresses
         block = None if addresses is None else names_block(list(addresses), addresses)
         opened = [ManagedFile(**entry) for entry in firewall["files"]] if firewall else []
-        return [*managed_files(self.wishes, self.part("system"), authority, block), *opened]
+        return [*managed_files(self.role_vars, self.part("system"), authority, block), *opened]
 
     def differing(self, files: list[ManagedFile]) -> tuple[list[ManagedFile], list[ManagedFile]]:
         """Return the files that differ, and those in whose place somebody else's is."""
@@ -147,7 +147,7 @@ class Host:
         addresses = self.addresses
         if addresses is None:
             return None
-        return firewall_plan(self.part("firewall"), firewall_request(self.name, self.wishes, addresses))
+        return firewall_plan(self.part("firewall"), firewall_request(self.name, self.role_vars, addresses))
 
 
 @dataclass(frozen=True)
@@ -170,7 +170,7 @@ class Differences:
 
     @property
     def trust_differs(self) -> bool:
-        return self.here.trusts is not bool(self.here.wishes["host_ca_certificate"])
+        return self.here.trusts is not bool(self.here.role_vars["host_ca_certificate"])
 
     @property
     def close_unit(self) -> bool:
@@ -190,7 +190,7 @@ class Differences:
     @property
     def reload_firewalld(self) -> bool:
         active = names(self.here.part("firewall").get("active"))
-        return FIREWALLD in active and policy_path(cluster_name(self.here.wishes)) in self.paths
+        return FIREWALLD in active and policy_path(cluster_name(self.here.role_vars)) in self.paths
 
 
 def compared(here: Host) -> Differences:

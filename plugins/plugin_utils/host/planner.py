@@ -2,7 +2,7 @@
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
 
-"""The planner of the role host: facts and wishes in, changes and refusals out."""
+"""The planner of the role host: facts and role_vars in, changes and refusals out."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ...module_utils.apt.pins import names
 from ...module_utils.firewall.state import FIREWALLD
 from ..core.problems import Problem
 from ..plan.changes import Change, Inputs, RolePlan
-from ..plan.fold import Facts, Wishes
+from ..plan.fold import Facts, RoleVars
 from ..plan.managed_file import ManagedFile
 from .changes import facts_after, host_changes
 from .files import managed_files
@@ -44,28 +44,28 @@ class HostPlanner:
 
     role = ROLE
 
-    def files(self, wishes: Mapping[str, Any]) -> Iterable[str]:
+    def files(self, role_vars: Mapping[str, Any]) -> Iterable[str]:
         """Return which files of the controller the plan of a host reads."""
-        if wishes["host_ca_certificate"]:
-            yield str(wishes["host_ca_certificate"])
+        if role_vars["host_ca_certificate"]:
+            yield str(role_vars["host_ca_certificate"])
 
-    def plan(self, facts: Facts, wishes: Wishes, inputs: Inputs) -> RolePlan:
+    def plan(self, facts: Facts, role_vars: RoleVars, inputs: Inputs) -> RolePlan:
         changes: list[Change] = []
         refusals: list[Problem] = []
-        acts: dict[str, Mapping[str, Any]] = {}
+        task_inputs: dict[str, Mapping[str, Any]] = {}
         after: dict[str, Mapping[str, Any]] = {}
         for host, gathered in facts.items():
-            found = compared(Host(host, gathered, wishes[host], inputs))
+            found = compared(Host(host, gathered, role_vars[host], inputs))
             made = host_changes(found)
             changes += made
             refusals += _refusals(found)
-            acts[host] = act(found)
+            task_inputs[host] = task_input(found)
             if made:
                 after[host] = facts_after(found)
-        return RolePlan(changes, refusals, acts, after)
+        return RolePlan(changes, refusals, task_inputs, after)
 
 
-def act(found: Differences) -> dict[str, Any]:
+def task_input(found: Differences) -> dict[str, Any]:
     """Return what the role's tasks read. Its files may hold secrets."""
     here, firewall = found.here, found.firewall
     return {
@@ -86,8 +86,8 @@ def act(found: Differences) -> dict[str, Any]:
 
 def _undo(found: Differences) -> dict[str, Any]:
     """Return what teardown reads: all that is there and would not be without this role."""
-    here, policy = found.here, policy_path(cluster_name(found.here.wishes))
-    files = managed_files(here.wishes, here.part("system"), "", "")
+    here, policy = found.here, policy_path(cluster_name(found.here.role_vars))
+    files = managed_files(here.role_vars, here.part("system"), "", "")
     # Folders stay, as others may use them by now.
     files = [item for item in files if item.text is not None]
     files += [ManagedFile(path, "") for path in (SCRIPT_PATH, UNIT_PATH, policy)]
@@ -95,7 +95,7 @@ def _undo(found: Differences) -> dict[str, Any]:
     paths = [item.path for item in there]
     return {
         "close_unit": here.exists(UNIT_PATH),
-        "ufw": ufw_close(here.part("firewall"), cluster_name(here.wishes)),
+        "ufw": ufw_close(here.part("firewall"), cluster_name(here.role_vars)),
         "files": [asdict(item) for item in there],
         "trust": CA in paths or here.trusts,
         "reload_firewalld": policy in paths and FIREWALLD in names(here.part("firewall").get("active")),

@@ -14,10 +14,10 @@ from ..plan.owned import requested_folders
 ROLE = "nccl_env"
 
 
-def _by_wishes(wishes: Mapping[str, Any]) -> dict[str, Any]:
-    root = str(wishes["cluster_root"])
+def _by_role_vars(role_vars: Mapping[str, Any]) -> dict[str, Any]:
+    root = str(role_vars["cluster_root"])
     return {
-        "folders": requested_folders(wishes, [root, *(f"{root}/{name}" for name in ("etc", "jobs", "host_jobs"))]),
+        "folders": requested_folders(role_vars, [root, *(f"{root}/{name}" for name in ("etc", "jobs", "host_jobs"))]),
         "files": [
             {"path": root},
             {"path": f"{root}/etc"},
@@ -33,4 +33,4 @@ def _by_wishes(wishes: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-GATHERED = Gathered(by_wishes=_by_wishes)
+GATHERED = Gathered(by_role_vars=_by_role_vars)

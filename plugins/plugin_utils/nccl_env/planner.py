@@ -14,7 +14,7 @@ from ..core.problems import Problem
 from ..plan.changes import Change, Changes, Inputs, RolePlan, Unknown
 from ..plan.container import container_of, entry_point, run_inside, runs_as_ours
 from ..plan.files import add_file, differs, entry_of, fact_after, found_file
-from ..plan.fold import Facts, Wishes
+from ..plan.fold import Facts, RoleVars
 from ..plan.managed_file import ManagedFile
 from ..plan.owned import add_records, entries, exposed, ours_to_change, owner_of_others, recorded, unrecorded
 from ..workspace.environment import cuda_home
@@ -72,20 +72,20 @@ class NcclEnvPlanner:
 
     role = ROLE
 
-    def files(self, wishes: Mapping[str, Any]) -> Iterable[str]:
+    def files(self, role_vars: Mapping[str, Any]) -> Iterable[str]:
         """Return which files of the controller the plan of a host reads."""
         yield ENTRY_POINT
 
-    def plan(self, facts: Facts, wishes: Wishes, inputs: Inputs) -> RolePlan:
+    def plan(self, facts: Facts, role_vars: RoleVars, inputs: Inputs) -> RolePlan:
         changes: list[Change] = []
         refusals: list[Problem] = []
-        acts: dict[str, Mapping[str, Any]] = {}
+        task_inputs: dict[str, Mapping[str, Any]] = {}
         after: dict[str, Mapping[str, Any]] = {}
         for host, found in facts.items():
             if not inputs.cluster.get("underlay"):  # what concerns all hosts is not known; preflight says why
-                acts[host] = NOTHING
+                task_inputs[host] = NOTHING
                 continue
-            requested = request(host, wishes[host], inputs)
+            requested = request(host, role_vars[host], inputs)
             refusals += [
                 Problem(
                     host,
@@ -109,7 +109,7 @@ class NcclEnvPlanner:
                 planned = setting_plan(requested, _section(found, "fabric"), release.text or requested.expected)
             except NcclError as error:
                 refusals.append(Problem(host, error.text, error.remedy))
-                acts[host] = {**NOTHING, "subnet": requested.subnet}
+                task_inputs[host] = {**NOTHING, "subnet": requested.subnet}
                 continue
             owned = [
                 *ours_to_change(found, folders(requested)),
@@ -130,8 +130,8 @@ class NcclEnvPlanner:
                 else:
                     add_file(collected, item, known, inputs.digest_key, _WHY.get(item.path.rpartition("/")[2], ""))
             changes += collected.found
-            acts[host] = {
-                **act(requested, found, release, different),
+            task_inputs[host] = {
+                **task_input(requested, found, release, different),
                 "owned": entries(records),
                 "hcas": planned["settings"].get("NCCL_IB_HCA", "") if uses_rdma(planned["settings"]) else "",
                 "host_rdma": _host_rdma(requested, found, release),
@@ -141,45 +141,45 @@ class NcclEnvPlanner:
                 if release.record is not None:
                     left[record]["content"] = release.record
                 after[host] = {**found, "files": {**known, **left}, "folders": recorded(found, records)}
-        return RolePlan(changes, refusals, acts, after)
+        return RolePlan(changes, refusals, task_inputs, after)
 
 
-def request(host: str, wishes: Mapping[str, Any], inputs: Inputs) -> Request:
+def request(host: str, role_vars: Mapping[str, Any], inputs: Inputs) -> Request:
     """Return what is configured for a host's settings, with what the cluster says."""
     cluster = inputs.cluster
     underlay = cluster["underlay"]
-    mode = str(wishes["cluster_network_mode"] or OVERLAY)
+    mode = str(role_vars["cluster_network_mode"] or OVERLAY)
     subnet = (cluster.get("overlay") or {}).get("subnet") if mode == OVERLAY else own_subnet(underlay, host)
     return Request(
-        cluster=str(wishes["cluster_name"]),
+        cluster=str(role_vars["cluster_name"]),
         host=host,
-        root=str(wishes["cluster_root"]),
-        runtime_host=wishes["deepspeed_launch_runtime"] == "host",
+        root=str(role_vars["cluster_root"]),
+        runtime_host=role_vars["deepspeed_launch_runtime"] == "host",
         network_mode=mode,
-        network=str(wishes["overlay_network_name"]) if mode == OVERLAY else mode,
-        ssh_port=int(wishes["ssh_trust_port"] or 2222),
+        network=str(role_vars["overlay_network_name"]) if mode == OVERLAY else mode,
+        ssh_port=int(role_vars["ssh_trust_port"] or 2222),
         subnet=str(subnet or ""),
         interface=str((underlay.get("interfaces") or {}).get(host) or ""),
         rdma=cluster.get("rdma") or NO_RDMA,
         accelerator=str(cluster.get("accelerator") or "cpu"),
         image=str(cluster.get("image") or ""),
-        version=str(wishes["nccl_env_version"] or ""),
-        debug=str(wishes["nccl_env_debug"] or ""),
-        timeout=int(wishes["nccl_env_timeout"] or 0),
-        settings=wishes["nccl_env_settings"],
-        environment={**proxy_environment(wishes, cluster, str(subnet or "")), **wishes["nccl_env_environment"]},
-        cuda_home=cuda_home(wishes, cluster),
-        expected=_expected(wishes, cluster),
+        version=str(role_vars["nccl_env_version"] or ""),
+        debug=str(role_vars["nccl_env_debug"] or ""),
+        timeout=int(role_vars["nccl_env_timeout"] or 0),
+        settings=role_vars["nccl_env_settings"],
+        environment={**proxy_environment(role_vars, cluster, str(subnet or "")), **role_vars["nccl_env_environment"]},
+        cuda_home=cuda_home(role_vars, cluster),
+        expected=_expected(role_vars, cluster),
     )
 
 
-def _expected(wishes: Mapping[str, Any], cluster: Mapping[str, Any]) -> str:
+def _expected(role_vars: Mapping[str, Any], cluster: Mapping[str, Any]) -> str:
     """Return the release of NCCL that comes with the PyTorch that was chosen; empty where the user brings PyTorch."""
     if cluster.get("accelerator") != "cuda":
         return ""
-    on_host = wishes["deepspeed_launch_runtime"] == "host"
-    own_image = wishes["training_image_source"] != "build" or wishes["training_image_dockerfile"]
-    if not wishes["workspace_python_environment"] if on_host else own_image:
+    on_host = role_vars["deepspeed_launch_runtime"] == "host"
+    own_image = role_vars["training_image_source"] != "build" or role_vars["training_image_dockerfile"]
+    if not role_vars["workspace_python_environment"] if on_host else own_image:
         return ""
     return str((cluster.get("versions") or {}).get("nccl") or "")
 
@@ -214,7 +214,9 @@ def release_of(requested: Request, facts: Mapping[str, Any]) -> Release:
     return Release(release or "unknown", f"{here} {release or 'unknown'}\n")
 
 
-def act(requested: Request, facts: Mapping[str, Any], release: Release, different: list[ManagedFile]) -> dict[str, Any]:
+def task_input(
+    requested: Request, facts: Mapping[str, Any], release: Release, different: list[ManagedFile]
+) -> dict[str, Any]:
     """Return what the role's tasks read. Its files may hold secrets."""
     record = f"{requested.etc}/nccl.release"
     entries = [item for item in different if not (item.path == record and release.queried_image)]

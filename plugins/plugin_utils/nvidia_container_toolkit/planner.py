@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""The planner of the role nvidia_container_toolkit: facts and wishes in, changes and refusals out."""
+"""The planner of the role nvidia_container_toolkit: facts and role_vars in, changes and refusals out."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..docker.host import Host
 from ..nvidia_driver.planner import applies
 from ..plan.changes import Change, Inputs, RolePlan
 from ..plan.files import differs
-from ..plan.fold import Facts, Wishes
+from ..plan.fold import Facts, RoleVars
 from .access import KEEP, RUNTIME
 from .changes import owned, record, tests, toolkit_changes
 from .gathered import PREFIX, RECORD_PATH, ROLE, SOURCES_PATH, UNIT_PATH
@@ -53,45 +53,49 @@ class NvidiaContainerToolkitPlanner:
 
     role = ROLE
 
-    def files(self, wishes: Mapping[str, Any]) -> Iterable[str]:
+    def files(self, role_vars: Mapping[str, Any]) -> Iterable[str]:
         """Return which files of the controller the plan of a host reads."""
         yield KEY_FILE
 
-    def plan(self, facts: Facts, wishes: Wishes, inputs: Inputs) -> RolePlan:
+    def plan(self, facts: Facts, role_vars: RoleVars, inputs: Inputs) -> RolePlan:
         changes: list[Change] = []
         refusals: list[Problem] = []
-        acts: dict[str, Mapping[str, Any]] = {}
+        task_inputs: dict[str, Mapping[str, Any]] = {}
         after: dict[str, Mapping[str, Any]] = {}
         for host, found in facts.items():
-            without_docker = wishes[host]["deepspeed_launch_runtime"] == "host"
-            if without_docker or not applies(found, wishes[host], inputs):
-                acts[host] = {**NOTHING, "recorded": recorded(Host(found).part("files"), RECORD_PATH)}
+            without_docker = role_vars[host]["deepspeed_launch_runtime"] == "host"
+            if without_docker or not applies(found, role_vars[host], inputs):
+                task_inputs[host] = {**NOTHING, "recorded": recorded(Host(found).part("files"), RECORD_PATH)}
                 continue
-            requested = request(wishes[host], inputs)
+            requested = request(role_vars[host], inputs)
             planned = toolkit_plan(found, requested)
             made, then = toolkit_changes(host, found, requested, planned, inputs.digest_key)
             changes += made
             refusals += [Problem(host, text, remedy) for text, remedy in planned["problems"]]
-            acts[host] = act(Host(found), requested, planned, str(inputs.cluster.get("image") or ""), inputs.digest_key)
+            task_inputs[host] = task_input(
+                Host(found), requested, planned, str(inputs.cluster.get("image") or ""), inputs.digest_key
+            )
             if made:
                 after[host] = then
-        return RolePlan(changes, refusals, acts, after)
+        return RolePlan(changes, refusals, task_inputs, after)
 
 
-def request(wishes: Mapping[str, Any], inputs: Inputs) -> dict[str, Any]:
+def request(role_vars: Mapping[str, Any], inputs: Inputs) -> dict[str, Any]:
     """Return what is configured for a host's toolkit, in the form that ``toolkit_plan`` reads, and how it is tested."""
-    own = {name.removeprefix(PREFIX): value for name, value in wishes.items() if name.startswith(PREFIX)}
+    own = {name.removeprefix(PREFIX): value for name, value in role_vars.items() if name.startswith(PREFIX)}
     return {
         **own,
         "repository_key": own["repository_key"] or inputs.files.get(KEY_FILE, "").rstrip(),
-        "engine_source": wishes["docker_source"],
-        "engine_config": wishes["docker_daemon_config"],
-        "restart": bool(wishes["docker_allow_restart"]),
-        "swarm": wishes["cluster_network_mode"] == "overlay",
+        "engine_source": role_vars["docker_source"],
+        "engine_config": role_vars["docker_daemon_config"],
+        "restart": bool(role_vars["docker_allow_restart"]),
+        "swarm": role_vars["cluster_network_mode"] == "overlay",
     }
 
 
-def act(host: Host, requested: Mapping[str, Any], planned: Mapping[str, Any], image: str, key: str) -> dict[str, Any]:
+def task_input(
+    host: Host, requested: Mapping[str, Any], planned: Mapping[str, Any], image: str, key: str
+) -> dict[str, Any]:
     """Return what the role's tasks read. ``image`` is the training image's name."""
     known = host.part("files")
     different = [item.path for item in owned(planned) if differs(item, known, key)]

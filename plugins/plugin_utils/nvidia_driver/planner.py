@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""The planner of the role nvidia_driver: facts and wishes in, changes and refusals out, by way of ``make_plan``."""
+"""The planner of the role nvidia_driver: facts and role_vars in, changes and refusals out, by way of ``make_plan``."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 from ..core.problems import Problem
 from ..plan.changes import Change, Inputs, RolePlan
 from ..plan.files import differs, entry_of
-from ..plan.fold import Facts, Wishes
+from ..plan.fold import Facts, RoleVars
 from ..plan.managed_file import ManagedFile
 from ..versions.drivers import builds, offers
 from .changes import NOUVEAU, driver_changes, sources, why_reboot
@@ -61,45 +61,45 @@ class NvidiaDriverPlanner:
 
     role = ROLE
 
-    def files(self, wishes: Mapping[str, Any]) -> Iterable[str]:
+    def files(self, role_vars: Mapping[str, Any]) -> Iterable[str]:
         """Return which files of the controller the plan of a host reads: none, as the key is a variable."""
         return ()
 
-    def plan(self, facts: Facts, wishes: Wishes, inputs: Inputs) -> RolePlan:
+    def plan(self, facts: Facts, role_vars: RoleVars, inputs: Inputs) -> RolePlan:
         changes: list[Change] = []
         refusals: list[Problem] = []
-        acts: dict[str, Mapping[str, Any]] = {}
+        task_inputs: dict[str, Mapping[str, Any]] = {}
         after: dict[str, Mapping[str, Any]] = {}
         for host, found in facts.items():
             undo = {"undo": _undo(Node(found))}
-            if not applies(found, wishes[host], inputs):
-                acts[host] = {**NOTHING, **undo}
+            if not applies(found, role_vars[host], inputs):
+                task_inputs[host] = {**NOTHING, **undo}
                 continue
-            request = parse_request(requested(wishes[host]))
+            request = parse_request(requested(role_vars[host]))
             planned = make_plan(found, request)
             made, then = driver_changes(host, found, request, planned, inputs.digest_key)
             changes += made
             refusals += [Problem(host, one.text, one.remedy) for one in planned.refusals]
-            sysfs = str(wishes[host]["preflight_sysfs_root"] or "/sys")
-            acts[host] = {**act(Node(found), request, planned, sysfs, inputs.digest_key), **undo}
+            sysfs = str(role_vars[host]["preflight_sysfs_root"] or "/sys")
+            task_inputs[host] = {**task_input(Node(found), request, planned, sysfs, inputs.digest_key), **undo}
             if made:
                 after[host] = then
-        return RolePlan(changes, refusals, acts, after)
+        return RolePlan(changes, refusals, task_inputs, after)
 
 
-def applies(facts: Mapping[str, Any], wishes: Mapping[str, Any], inputs: Inputs) -> bool:
+def applies(facts: Mapping[str, Any], role_vars: Mapping[str, Any], inputs: Inputs) -> bool:
     """Whether the host is to compute on GPUs. Where the role is applied alone, ``auto`` is what this host has."""
-    accelerator = inputs.cluster.get("accelerator") or wishes["cluster_accelerator"] or "auto"
+    accelerator = inputs.cluster.get("accelerator") or role_vars["cluster_accelerator"] or "auto"
     return bool(Node(facts).devices) if accelerator == "auto" else accelerator == "cuda"
 
 
-def requested(wishes: Mapping[str, Any]) -> dict[str, Any]:
+def requested(role_vars: Mapping[str, Any]) -> dict[str, Any]:
     """Return what is configured for a host's driver, and which drivers there are, in the form of ``parse_request``."""
-    own = {name.removeprefix(PREFIX): value for name, value in wishes.items() if name.startswith(PREFIX)}
+    own = {name.removeprefix(PREFIX): value for name, value in role_vars.items() if name.startswith(PREFIX)}
     return {**own, "offers": offers(), "builds": builds()}
 
 
-def act(node: Node, request: Request, plan: Plan, sysfs: str, key: str) -> dict[str, Any]:
+def task_input(node: Node, request: Request, plan: Plan, sysfs: str, key: str) -> dict[str, Any]:
     """Return what the role's tasks read. Where something is refused that is only what the host reports of itself."""
     done = {**NOTHING, "why": plan.why, "faults": [str(fault) for fault in node.gpu.get("problems") or []]}
     done["next_boot"] = _next_boot(node, plan)

@@ -3,7 +3,7 @@
 
 """What the overlay network is to be: its subnet, its MTU and the containers' addresses in it. Pure.
 
-What is there stays as it is wherever it works; only consent (``recreate``) or a wish that is spelt out changes it.
+What is there stays as it is wherever it works; only consent (``recreate``) or an explicit value changes it.
 """
 
 from __future__ import annotations
@@ -134,31 +134,31 @@ def choose_addresses(requested: OverlayRequest, subnet: str, facts: Mapping[str,
     With ``auto``, one that a container was given before stays its own; the others get the highest free ones in rank
     order, as the swarm itself hands out from the lower end. Raises ``OverlayError`` with all that is wrong.
     """
-    wishes = {host: str(requested.addresses.get(host) or "") for host in facts}
-    if not any(wishes.values()):
+    addresses = {host: str(requested.addresses.get(host) or "") for host in facts}
+    if not any(addresses.values()):
         return {}
     network = parse_network(subnet, "the overlay's subnet")
     usable = (int(network.network_address) + 2, int(network.broadcast_address) - 1)  # the first one is the gateway
     others = _others(requested, facts)
     fixed: dict[str, str] = {}
     problems = []
-    for host, wish in wishes.items():
-        if wish in ("", AUTO):
+    for host, address in addresses.items():
+        if address in ("", AUTO):
             continue
         given = {address: f"the container of {name}" for name, address in fixed.items()}
-        problem = _unfit(wish, network, usable, {**others, **given})
+        problem = _unfit(address, network, usable, {**others, **given})
         if problem:
-            problems.append(f"{host}: training_container_address {wish} {problem}")
-        fixed[host] = wish
+            problems.append(f"{host}: training_container_address {address} {problem}")
+        fixed[host] = address
     kept = _kept(requested, facts)
-    for host, wish in wishes.items():
+    for host, address in addresses.items():
         held = kept.get(host, "")
-        if wish == AUTO and held and not _unfit(held, network, usable, others) and held not in fixed.values():
+        if address == AUTO and held and not _unfit(held, network, usable, others) and held not in fixed.values():
             fixed[host] = held
     used = {int(ipaddress.IPv4Address(item)) for item in [*fixed.values(), *others] if _is_address(item)}
     free = (number for number in range(usable[1], usable[0] - 1, -1) if number not in used)
-    for host, wish in wishes.items():
-        if wish == AUTO and host not in fixed:
+    for host, address in addresses.items():
+        if address == AUTO and host not in fixed:
             number = next(free, None)
             if number is None:
                 problems.append(f"{host}: no address is free in the overlay's subnet {subnet}")

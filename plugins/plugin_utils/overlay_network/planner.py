@@ -17,7 +17,7 @@ from ..core.problems import Problem
 from ..core.values import mapping, texts, whole
 from ..docker.unseen import unseen
 from ..plan.changes import Changes, Consent, Inputs, RolePlan
-from ..plan.fold import Facts, Wishes
+from ..plan.fold import Facts, RoleVars
 from ..plan.jobs import active_jobs
 from ..plan.play_hosts import unknown_hosts
 from ..swarm.checks import lost_address
@@ -92,41 +92,41 @@ class OverlayNetworkPlanner:
 
     role = ROLE
 
-    def files(self, wishes: Mapping[str, Any]) -> Iterable[str]:
+    def files(self, role_vars: Mapping[str, Any]) -> Iterable[str]:
         """Return which files of the controller the plan of a host reads."""
         return ()
 
-    def plan(self, facts: Facts, wishes: Wishes, inputs: Inputs) -> RolePlan:
+    def plan(self, facts: Facts, role_vars: RoleVars, inputs: Inputs) -> RolePlan:
         hosts = texts(inputs.cluster.get("hosts"))
         overlay = mapping(inputs.cluster.get("overlay"))
-        network = _network(hosts[0], facts, wishes, overlay) if hosts and hosts[0] in facts else None
-        acts = {host: _as_found(host, facts, network, is_first=host in hosts[:1]) for host in facts}
-        here = [host for host in facts if _applies(wishes[host])]
+        network = _network(hosts[0], facts, role_vars, overlay) if hosts and hosts[0] in facts else None
+        task_inputs = {host: _as_found(host, facts, network, is_first=host in hosts[:1]) for host in facts}
+        here = [host for host in facts if _applies(role_vars[host])]
         if not here:
-            return RolePlan(acts=acts)
-        if hosts and _lost(hosts[0], facts, wishes, inputs):
-            acts[hosts[0]]["ours"] = False
+            return RolePlan(task_inputs=task_inputs)
+        if hosts and _lost(hosts[0], facts, role_vars, inputs):
+            task_inputs[hosts[0]]["ours"] = False
         if not network or not overlay or any(host not in here for host in hosts):
-            return RolePlan(refusals=list(unknown_hosts(ROLE, hosts, here)), acts=acts)
+            return RolePlan(refusals=list(unknown_hosts(ROLE, hosts, here)), task_inputs=task_inputs)
         first, replaced = hosts[0], bool(network.differing)
         if unseen(facts[first]):  # the network is the first manager's
-            return RolePlan(acts=acts)
+            return RolePlan(task_inputs=task_inputs)
         attached = {
             host: container
             for host, container in ((host, f"{network.cluster}-{host}") for host in hosts)
             if replaced and network.name in _containers(facts[host]).get(container, ())
         }
-        consent = _consent(network, attached, facts, wishes[first]) if replaced else None
+        consent = _consent(network, attached, facts, role_vars[first]) if replaced else None
         changes = {host: Changes(ROLE, host) for host in hosts}
         _add_network(changes[first], network, consent)
         for host, container in attached.items():
             before, after = f"on network {network.name}", "taken off until the network is made again"
             # The first manager needs it once, for the network itself.
             changes[host].add(f"container {container}", before, after, consent=None if host == first else consent)
-            acts[host]["detach"] = container
+            task_inputs[host]["detach"] = container
         if changes[first].found:
-            acts[first]["replace"] = replaced
-            acts[first]["create"] = {
+            task_inputs[first]["replace"] = replaced
+            task_inputs[first]["create"] = {
                 "subnet": network.subnet,
                 "driver_options": network.options,
                 "labels": network.labels,
@@ -134,13 +134,13 @@ class OverlayNetworkPlanner:
         found = [change for one in changes.values() for change in one.found]
         return RolePlan(
             changes=found,
-            refusals=list(_refusals(network, facts, hosts, wishes[first])),
-            acts=acts,
+            refusals=list(_refusals(network, facts, hosts, role_vars[first])),
+            task_inputs=task_inputs,
             facts=_facts_after(network, facts, first, attached) if found else {},
         )
 
 
-def _lost(first: str, facts: Facts, wishes: Wishes, inputs: Inputs) -> bool:
+def _lost(first: str, facts: Facts, role_vars: RoleVars, inputs: Inputs) -> bool:
     """Whether no node reaches the first manager at the address that the swarm knows.
 
     Then teardown cannot remove the network, as the manager does not learn of the containers that leave it. It goes with
@@ -148,7 +148,7 @@ def _lost(first: str, facts: Facts, wishes: Wishes, inputs: Inputs) -> bool:
     """
     known = facts.get(first, {})
     underlay = mapping(mapping(inputs.cluster.get("underlay")).get("addresses")).get(first)
-    return bool(lost_address(known, str(wishes.get(first, {}).get("swarm_advertise_address") or underlay or "")))
+    return bool(lost_address(known, str(role_vars.get(first, {}).get("swarm_advertise_address") or underlay or "")))
 
 
 def _as_found(host: str, facts: Facts, network: Network | None, is_first: bool) -> dict[str, Any]:
@@ -171,20 +171,20 @@ def subnet_of(network: Mapping[str, Any]) -> str | None:
     return next(iter(texts(network.get("subnets"))), None)
 
 
-def _applies(wishes: Mapping[str, Any]) -> bool:
-    return str(wishes["cluster_network_mode"]) == "overlay" and str(wishes["deepspeed_launch_runtime"]) != "host"
+def _applies(role_vars: Mapping[str, Any]) -> bool:
+    return str(role_vars["cluster_network_mode"]) == "overlay" and str(role_vars["deepspeed_launch_runtime"]) != "host"
 
 
-def _network(first: str, facts: Facts, wishes: Wishes, overlay: Mapping[str, Any]) -> Network:
-    wished = wishes[first]
-    name = str(wished["overlay_network_name"])
+def _network(first: str, facts: Facts, role_vars: RoleVars, overlay: Mapping[str, Any]) -> Network:
+    desired = role_vars[first]
+    name = str(desired["overlay_network_name"])
     found = mapping(mapping(mapping(facts[first].get("docker")).get("networks")).get(name))
     return Network(
         name=name,
-        cluster=str(wished["cluster_name"]),
+        cluster=str(desired["cluster_name"]),
         subnet=str(overlay.get("subnet") or ""),
         mtu=whole(overlay.get("mtu")) or DEFAULT_MTU,
-        encrypted=bool(wished["overlay_network_encrypted"]),
+        encrypted=bool(desired["overlay_network_encrypted"]),
         found={**found, "options": mapping(found.get("options")), "subnets": texts(found.get("subnets"))}
         if found
         else {},
@@ -203,17 +203,17 @@ def _add_network(changes: Changes, network: Network, consent: Consent | None) ->
         changes.add(what, "present", "replaced", ", ".join(network.differing), consent)
 
 
-def _consent(network: Network, attached: Mapping[str, str], facts: Facts, wishes: Mapping[str, Any]) -> Consent:
+def _consent(network: Network, attached: Mapping[str, str], facts: Facts, role_vars: Mapping[str, Any]) -> Consent:
     """Return what replacing the network needs: consent for itself, and for cutting off jobs that run over it."""
     words = differences(network.found, {"subnet": network.subnet, "mtu": network.mtu, "encrypted": network.encrypted})
-    allowed = bool(wishes["overlay_network_allow_recreate"])
+    allowed = bool(role_vars["overlay_network_allow_recreate"])
     jobs = sorted({name for host in attached for name in active_jobs(facts[host])})
     if allowed and jobs:
         # A job runs over all nodes: none of them begins without this.
         return Consent(
             variable="training_container_allow_recreate",
             effect=f"network {network.name} is replaced, which cuts off job {', '.join(jobs)}",
-            given=bool(wishes["training_container_allow_recreate"]),
+            given=bool(role_vars["training_container_allow_recreate"]),
             otherwise="wait for the job, or stop it",
         )
     return Consent(
@@ -225,12 +225,12 @@ def _consent(network: Network, attached: Mapping[str, str], facts: Facts, wishes
     )
 
 
-def _refusals(network: Network, facts: Facts, hosts: list[str], wishes: Mapping[str, Any]) -> Iterator[Problem]:
+def _refusals(network: Network, facts: Facts, hosts: list[str], role_vars: Mapping[str, Any]) -> Iterator[Problem]:
     swarm = mapping(mapping(facts[hosts[0]].get("docker")).get("swarm"))
     if swarm.get("state") != "active" or swarm.get("manager") is not True:
         text = "it manages no swarm, and an overlay network is made in one"
         yield Problem(hosts[0], text, "apply the role swarm first")
-    if not network.differing or not wishes["overlay_network_allow_recreate"]:
+    if not network.differing or not role_vars["overlay_network_allow_recreate"]:
         return
     for host in hosts:
         for container, networks in _containers(facts[host]).items():

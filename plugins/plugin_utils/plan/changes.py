@@ -119,7 +119,7 @@ class Changes:
 
 @dataclass(frozen=True)
 class Inputs:
-    """What planners read beside facts and wishes.
+    """What planners read beside facts and role_vars.
 
     ``cluster`` is what ``cluster_facts`` returned, empty where a role is applied alone. ``files`` are texts of files on
     the controller by path. ``digest_key`` is the key by which ``node_facts`` has digested secrets in this run.
@@ -134,14 +134,14 @@ class Inputs:
 class RolePlan:
     """What one role would do, and why it would not begin on a host (``refusals``).
 
-    ``acts`` is what its tasks read, by host, and may hold secrets; ``facts`` is what ``node_facts`` would return
+    ``task_inputs`` is what its tasks read, by host, and may hold secrets; ``facts`` is what ``node_facts`` would return
     afterwards, by host, as far as that is known. ``cluster`` is what planners of later roles find in
     ``Inputs.cluster`` beside what was there.
     """
 
     changes: Sequence[Change] = ()
     refusals: Sequence[Problem] = ()
-    acts: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    task_inputs: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     facts: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     cluster: Mapping[str, Any] = field(default_factory=dict)
 

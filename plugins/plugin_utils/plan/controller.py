@@ -35,10 +35,10 @@ def here(path: str) -> Path:
     return Path(os.environ.get("PWD", ""), Path(path).expanduser())
 
 
-def source_of(wishes: Mapping[str, Any]) -> tuple[str, str]:
+def source_of(role_vars: Mapping[str, Any]) -> tuple[str, str]:
     """Return the folder of the workspace's source on the controller, and what messages call it."""
-    own = str(wishes["workspace_source"] or "")
-    fetched = wishes.get("swarmspeed_source")
+    own = str(role_vars["workspace_source"] or "")
+    fetched = role_vars.get("swarmspeed_source")
     if not isinstance(fetched, Mapping):
         return str(here(own)) if own else "", own
     return str(fetched.get("folder") or ""), str(fetched.get("name") or own)

@@ -14,7 +14,7 @@ from .changes import Change, Counts, Inputs, PlanError, RolePlan, counts
 
 Facts = Mapping[str, Mapping[str, Any]]
 """By host, as ``node_facts`` returns them."""
-Wishes = Mapping[str, Mapping[str, Any]]
+RoleVars = Mapping[str, Mapping[str, Any]]
 """By host: the variables that the roles declare, rendered."""
 
 
@@ -23,11 +23,11 @@ class Planner(Protocol):
 
     role: str
 
-    def files(self, wishes: Mapping[str, Any]) -> Iterable[str]:
+    def files(self, role_vars: Mapping[str, Any]) -> Iterable[str]:
         """Return which files of the controller the plan of a host reads."""
 
-    def plan(self, facts: Facts, wishes: Wishes, inputs: Inputs) -> RolePlan:
-        """Compare what the hosts are with what is wished, and return what leads from one to the other."""
+    def plan(self, facts: Facts, role_vars: RoleVars, inputs: Inputs) -> RolePlan:
+        """Compare what the hosts are with what is desired, and return what leads from one to the other."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Plan:
     hosts: tuple[str, ...]
     changes: tuple[Change, ...] = ()
     refusals: tuple[Problem, ...] = ()
-    acts: Mapping[str, Mapping[str, Mapping[str, Any]]] = field(default_factory=dict)
+    task_inputs: Mapping[str, Mapping[str, Mapping[str, Any]]] = field(default_factory=dict)
     facts: Facts = field(default_factory=dict)
     cluster: Mapping[str, Any] = field(default_factory=dict)
 
@@ -69,25 +69,28 @@ class Plan:
             hosts=self.hosts,
             changes=tuple(change for change in self.changes if change.role in kept),
             refusals=tuple(refusal for refusal in self.refusals if refusal.role in kept),
-            acts={host: {role: act for role, act in acts.items() if role in kept} for host, acts in self.acts.items()},
+            task_inputs={
+                host: {role: task_input for role, task_input in task_inputs.items() if role in kept}
+                for host, task_inputs in self.task_inputs.items()
+            },
             facts=self.facts,
             cluster=self.cluster,
         )
 
 
-def fold(planners: Sequence[Planner], facts: Facts, wishes: Wishes, inputs: Inputs) -> Plan:
+def fold(planners: Sequence[Planner], facts: Facts, role_vars: RoleVars, inputs: Inputs) -> Plan:
     """Plan role after role, each on the facts as the roles before it leave them."""
     changes: list[Change] = []
     refusals: list[Problem] = []
-    acts: dict[str, dict[str, Mapping[str, Any]]] = {host: {} for host in facts}
+    task_inputs: dict[str, dict[str, Mapping[str, Any]]] = {host: {} for host in facts}
     after: dict[str, Mapping[str, Any]] = dict(facts)
     for planner in planners:
-        part = planner.plan(after, wishes, inputs)
+        part = planner.plan(after, role_vars, inputs)
         _check(planner.role, part, after)
         changes += part.changes
         refusals += (replace(refusal, role=planner.role) for refusal in part.refusals)
-        for host, act in part.acts.items():
-            acts[host][planner.role] = act
+        for host, task_input in part.task_inputs.items():
+            task_inputs[host][planner.role] = task_input
         after.update(part.facts)
         if part.cluster:
             inputs = replace(inputs, cluster={**inputs.cluster, **part.cluster})
@@ -98,7 +101,7 @@ def fold(planners: Sequence[Planner], facts: Facts, wishes: Wishes, inputs: Inpu
         hosts=tuple(facts),
         changes=tuple(sorted(changes, key=lambda change: order[change.host])),
         refusals=tuple(sorted(refusals, key=lambda refusal: order[refusal.subject])),
-        acts=acts,
+        task_inputs=task_inputs,
         facts=after,
         cluster=inputs.cluster,
     )
@@ -110,7 +113,7 @@ def _check(role: str, part: RolePlan, facts: Facts) -> None:
         if change.role != role:
             raise PlanError(f"the planner of {role} speaks of {change.role} on {change.host}")
     spoken = (*(change.host for change in part.changes), *(refusal.subject for refusal in part.refusals))
-    for host in (*spoken, *part.acts, *part.facts):
+    for host in (*spoken, *part.task_inputs, *part.facts):
         if host not in facts:
             raise PlanError(f"the planner of {role} speaks of {host}, whose facts it was not given")
     seen: set[tuple[str, str]] = set()

@@ -14,7 +14,7 @@ from typing import Any
 class Gathered:
     """``packages``, ``files``, ``groups`` and ``sysctls`` are what ``node_facts`` gathers, as its options.
 
-    ``by_wishes`` returns what more of them follows from the variables of a host, and of ``accounts``,
+    ``by_role_vars`` returns what more of them follows from the variables of a host, and of ``accounts``,
     ``repositories``, ``trees``, ``folders``, ``jobs``, ``assets``, ``vscode`` and ``code``.
     """
 
@@ -22,32 +22,32 @@ class Gathered:
     files: Sequence[Mapping[str, Any]] = ()
     groups: Sequence[str] = ()
     sysctls: Sequence[str] = ()
-    by_wishes: Callable[[Mapping[str, Any]], Mapping[str, Any]] | None = None
+    by_role_vars: Callable[[Mapping[str, Any]], Mapping[str, Any]] | None = None
 
 
-def requested(arguments: Mapping[str, Any], needed: Sequence[Gathered], wishes: Mapping[str, Any]) -> dict[str, Any]:
+def requested(arguments: Mapping[str, Any], needed: Sequence[Gathered], role_vars: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arguments of ``node_facts`` with what the planners need added to them."""
     merged = dict(arguments)
-    more = [part.by_wishes(wishes) if part.by_wishes else {} for part in needed]
+    more = [part.by_role_vars(role_vars) if part.by_role_vars else {} for part in needed]
     for name in ("packages", "files", "groups", "accounts", "sysctls", "repositories"):
         entries = list(merged.get(name) or [])
-        for part, by_wishes in zip(needed, more):
-            for entry in (*getattr(part, name, ()), *by_wishes.get(name, ())):
+        for part, by_role_vars in zip(needed, more):
+            for entry in (*getattr(part, name, ()), *by_role_vars.get(name, ())):
                 if entry not in entries:
                     entries.append(_copy(entry))
         if entries:
             merged[name] = entries
-    for by_wishes in more:
+    for by_role_vars in more:
         for name in ("trees", "tree_sizes"):
-            if by_wishes.get(name):
-                merged[name] = {**(merged.get(name) or {}), **by_wishes[name]}
-        if by_wishes.get("folders"):
+            if by_role_vars.get(name):
+                merged[name] = {**(merged.get(name) or {}), **by_role_vars[name]}
+        if by_role_vars.get("folders"):
             former = merged.get("folders") or {"paths": []}
-            paths = dict.fromkeys([*former["paths"], *by_wishes["folders"]["paths"]])
-            merged["folders"] = {**former, **by_wishes["folders"], "paths": list(paths)}
+            paths = dict.fromkeys([*former["paths"], *by_role_vars["folders"]["paths"]])
+            merged["folders"] = {**former, **by_role_vars["folders"], "paths": list(paths)}
         for name in ("jobs", "assets", "vscode", "code"):
-            if by_wishes.get(name):
-                merged[name] = by_wishes[name]
+            if by_role_vars.get(name):
+                merged[name] = by_role_vars[name]
     return merged
 
 

@@ -34,7 +34,7 @@ def outcome(plan: Plan, run: str, selected: Sequence[str], needed: Sequence[Prob
         "image": str(plan.cluster.get("image") or ""),
         "drift": _each(plan, lambda role, host: _drift(plan, role, host)),
         "diffs": _each(plan, lambda role, host: diff(plan.of(role, host))),
-        "acts": {host: dict(acts) for host, acts in plan.acts.items()},
+        "task_inputs": {host: dict(task_inputs) for host, task_inputs in plan.task_inputs.items()},
         "refused": {role: _refused(plan, role, needed, gated=role in gated) for role in plan.roles},
         "consents": _consents(part),
     }

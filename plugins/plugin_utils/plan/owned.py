@@ -24,9 +24,9 @@ _WORDS = {
 }
 
 
-def requested_folders(wishes: Mapping[str, Any], paths: Iterable[str]) -> dict[str, Any]:
+def requested_folders(role_vars: Mapping[str, Any], paths: Iterable[str]) -> dict[str, Any]:
     """Return what ``node_facts`` is requested about folders."""
-    return {"cluster": str(wishes["cluster_name"]), "root": str(wishes["cluster_root"]), "paths": list(paths)}
+    return {"cluster": str(role_vars["cluster_name"]), "root": str(role_vars["cluster_root"]), "paths": list(paths)}
 
 
 def unrecorded(facts: Mapping[str, Any], paths: Iterable[str], *, there: bool = False) -> list[str]:

@@ -44,9 +44,9 @@ def check_overlay_values(inventory: Values) -> Iterator[Problem]:
             yield Problem(name, f"differs between hosts of one cluster: {parts}", "set it once, for the group cluster")
     for subnet in _distinct(inventory, "overlay_network_subnet"):
         yield from _subnet(subnet, len(hosts))
-    wishes = {host: str(wish) for host, wish in inventory.values("training_container_address").items()}
+    addresses = {host: str(address) for host, address in inventory.values("training_container_address").items()}
     yield from _own_addresses(
-        "training_container_address", {host: wish for host, wish in wishes.items() if wish != AUTO}
+        "training_container_address", {host: address for host, address in addresses.items() if address != AUTO}
     )
 
 
@@ -72,9 +72,9 @@ def check_swarm_values(inventory: Values) -> Iterator[Problem]:
 
 def check_cluster_address(inventory: Values) -> Iterator[Problem]:
     """``cluster_address`` is set for every host or for none, and not beside a subnet."""
-    wishes = {host: str(value) for host, value in inventory.values("cluster_address").items()}
-    given = [host for host, text in wishes.items() if text]
-    missing = [host for host, text in wishes.items() if not text]
+    addresses = {host: str(value) for host, value in inventory.values("cluster_address").items()}
+    given = [host for host, text in addresses.items() if text]
+    missing = [host for host, text in addresses.items() if not text]
     if given and missing:
         yield Problem(
             "cluster_address",
@@ -88,7 +88,7 @@ def check_cluster_address(inventory: Values) -> Iterator[Problem]:
             f"is set beside cluster_underlay_subnet ({subnets[0]}), and each says which network is used",
             "remove one of them",
         )
-    yield from _own_addresses("cluster_address", wishes)
+    yield from _own_addresses("cluster_address", addresses)
 
 
 def _distinct(inventory: Values, name: str) -> list[str]:
@@ -115,9 +115,9 @@ def _subnet(text: str, hosts: int) -> Iterator[Problem]:
         )
 
 
-def _own_addresses(name: str, wishes: dict[str, str]) -> Iterator[Problem]:
+def _own_addresses(name: str, addresses: dict[str, str]) -> Iterator[Problem]:
     bearers: dict[str, list[str]] = {}
-    for host, text in wishes.items():
+    for host, text in addresses.items():
         try:
             bearers.setdefault(str(ipaddress.IPv4Address(text)), []).append(host)
         except ValueError:

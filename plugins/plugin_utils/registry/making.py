@@ -55,12 +55,12 @@ def make_plan(  # noqa: PLR0917 - what a run has, each of another type
     facts = {host: found["ansible_facts"]["swarmspeed"] for host, found in gathered.items()}
     try:
         variables = {
-            host: typed(host, found.get("wishes") or {}, found.get("unrendered") or {})
+            host: typed(host, found.get("role_vars") or {}, found.get("unrendered") or {})
             for host, found in gathered.items()
         }
         if not judged:
             _judge([name for role in roles for name in role_specs().by_role[role]], variables)
-        files = {name for planner in requested for wished in variables.values() for name in planner.files(wished)}
+        files = {name for planner in requested for desired in variables.values() for name in planner.files(desired)}
         texts = {name: _text(name, loader) for name in sorted(files)}
         plan = fold(requested, facts, variables, replace(inputs, files=texts))
         return Made(plan, list(missing_engines(facts, variables, plan.roles, selected)))

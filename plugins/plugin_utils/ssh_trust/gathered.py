@@ -28,11 +28,11 @@ def configuration_path(cluster: str) -> str:
     return f"{CONFIGURATIONS}/swarmspeed-{cluster}.conf"
 
 
-def _of_servers(wishes: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _of_servers(role_vars: Mapping[str, Any]) -> list[dict[str, Any]]:
     """What is gathered of servers without Docker; also what a run before has left there."""
-    if wishes["deepspeed_launch_runtime"] != "host":
+    if role_vars["deepspeed_launch_runtime"] != "host":
         return []
-    cluster = str(wishes["cluster_name"])
+    cluster = str(role_vars["cluster_name"])
     return [
         {"path": HOME},
         {"path": CONFIGURATIONS},
@@ -42,12 +42,12 @@ def _of_servers(wishes: Mapping[str, Any]) -> list[dict[str, Any]]:
     ]
 
 
-def _by_wishes(wishes: Mapping[str, Any]) -> dict[str, Any]:
-    root = str(wishes["cluster_root"])
+def _by_role_vars(role_vars: Mapping[str, Any]) -> dict[str, Any]:
+    root = str(role_vars["cluster_root"])
     ssh = f"{root}/etc/ssh"
     public = ("id_ed25519.pub", "ssh_host_ed25519_key.pub", "authorized_keys", "known_hosts")
     return {
-        "folders": requested_folders(wishes, [root, f"{root}/etc"]),
+        "folders": requested_folders(role_vars, [root, f"{root}/etc"]),
         "files": [
             {"path": root},
             {"path": f"{root}/etc"},
@@ -56,9 +56,9 @@ def _by_wishes(wishes: Mapping[str, Any]) -> dict[str, Any]:
             {"path": f"{ssh}/id_ed25519", "secret": True},
             {"path": f"{ssh}/ssh_host_ed25519_key", "secret": True},
             *({"path": f"{ssh}/{name}", "content": True} for name in (*public, "ssh_config", "sshd_config")),
-            *_of_servers(wishes),
+            *_of_servers(role_vars),
         ],
     }
 
 
-GATHERED = Gathered(by_wishes=_by_wishes)
+GATHERED = Gathered(by_role_vars=_by_role_vars)

@@ -14,7 +14,7 @@ from ..core.problems import Problem
 from ..plan.changes import Change, Changes, Inputs, RolePlan
 from ..plan.container import container_of, entry_point, runs_as_ours
 from ..plan.files import add_file, differs, entry_of, fact_after, found_file
-from ..plan.fold import Facts, Wishes
+from ..plan.fold import Facts, RoleVars
 from ..plan.managed_file import ManagedFile
 from ..plan.owned import add_records, entries, ours_to_change, recorded, unrecorded
 from ..plan.text import KNOWN_AFTER
@@ -55,21 +55,21 @@ class SshTrustPlanner:
 
     role = ROLE
 
-    def files(self, wishes: Mapping[str, Any]) -> Iterable[str]:
+    def files(self, role_vars: Mapping[str, Any]) -> Iterable[str]:
         """Return which files of the controller the plan of a host reads."""
         yield SSHD_CONFIG
 
-    def plan(self, facts: Facts, wishes: Wishes, inputs: Inputs) -> RolePlan:
+    def plan(self, facts: Facts, role_vars: RoleVars, inputs: Inputs) -> RolePlan:
         hosts = [str(host) for host in inputs.cluster.get("hosts") or []]
         if not inputs.cluster.get("underlay") or any(host not in facts for host in hosts):
-            return RolePlan(acts=dict.fromkeys(facts, NOTHING))  # preflight says why
-        ports = {host: int(wishes[host]["ssh_trust_hosts_port"]) for host in hosts}
-        wanted = {host: request(host, wishes[host], inputs, ports) for host in hosts}
-        on_hosts = [host for host in hosts if wishes[host]["deepspeed_launch_runtime"] == "host"]
-        requested = [host for host in hosts if wishes[host]["ssh_trust_hosts"]]
+            return RolePlan(task_inputs=dict.fromkeys(facts, NOTHING))  # preflight says why
+        ports = {host: int(role_vars[host]["ssh_trust_hosts_port"]) for host in hosts}
+        wanted = {host: request(host, role_vars[host], inputs, ports) for host in hosts}
+        on_hosts = [host for host in hosts if role_vars[host]["deepspeed_launch_runtime"] == "host"]
+        requested = [host for host in hosts if role_vars[host]["ssh_trust_hosts"]]
         misplaced = _misplaced(hosts, on_hosts, requested)
         if misplaced:
-            return RolePlan(refusals=[misplaced], acts=dict.fromkeys(facts, NOTHING))
+            return RolePlan(refusals=[misplaced], task_inputs=dict.fromkeys(facts, NOTHING))
         if on_hosts:  # each node starts its own ranks: keys are made on request only
             return plan_servers(wanted, facts, inputs, bool(requested))
         known = {host: files_of(facts[host]) for host in wanted}
@@ -79,18 +79,18 @@ class SshTrustPlanner:
             pair(first.host, known[first.host], first.cluster_key, first.cluster_comment),
         )
         changes: list[Change] = []
-        acts: dict[str, Mapping[str, Any]] = dict.fromkeys(facts, NOTHING)
+        task_inputs: dict[str, Mapping[str, Any]] = dict.fromkeys(facts, NOTHING)
         after: dict[str, Mapping[str, Any]] = {}
         for host, one in wanted.items():
-            made, acts[host], left = _plan_host(one, facts[host], cluster, inputs)
+            made, task_inputs[host], left = _plan_host(one, facts[host], cluster, inputs)
             changes += made
             if made:
                 after[host] = {
                     **facts[host],
                     "files": {**known[host], **left},
-                    "folders": recorded(facts[host], [item["path"] for item in acts[host]["owned"]]),
+                    "folders": recorded(facts[host], [item["path"] for item in task_inputs[host]["owned"]]),
                 }
-        return RolePlan(changes, acts=acts, facts=after)
+        return RolePlan(changes, task_inputs=task_inputs, facts=after)
 
 
 def _misplaced(hosts: list[str], on_hosts: list[str], requested: list[str]) -> Problem | None:
@@ -105,20 +105,20 @@ def _misplaced(hosts: list[str], on_hosts: list[str], requested: list[str]) -> P
     return None
 
 
-def request(host: str, wishes: Mapping[str, Any], inputs: Inputs, server_ports: Mapping[str, int]) -> Request:
+def request(host: str, role_vars: Mapping[str, Any], inputs: Inputs, server_ports: Mapping[str, int]) -> Request:
     """Return what is configured for a host, with what the cluster says."""
     cluster = inputs.cluster
     underlay = cluster["underlay"]
-    mode = str(wishes["cluster_network_mode"] or OVERLAY)
+    mode = str(role_vars["cluster_network_mode"] or OVERLAY)
     sources = (cluster.get("overlay") or {}).get("subnet") if mode == OVERLAY else senders(underlay)
     return Request(
-        cluster=str(wishes["cluster_name"]),
+        cluster=str(role_vars["cluster_name"]),
         host=host,
-        root=str(wishes["cluster_root"]),
+        root=str(role_vars["cluster_root"]),
         network_mode=mode,
         sources=str(sources or ""),
-        port=int(wishes["ssh_trust_port"]),
-        forwarding=bool(wishes["ssh_trust_port_forwarding"]),
+        port=int(role_vars["ssh_trust_port"]),
+        forwarding=bool(role_vars["ssh_trust_port_forwarding"]),
         hosts=[str(name) for name in cluster["hosts"]],
         first=str(cluster["first"]),
         addresses=underlay.get("addresses") or {},
@@ -178,7 +178,7 @@ def _plan_host(
             "comment": requested.cluster_comment,
         }
     reads = runs_as_ours(container_of(facts, requested.cluster, requested.host), requested.cluster)
-    act = {
+    task_input = {
         **NOTHING,
         "owned": entries(records),
         "folders": [entry_of(item) for item in places],
@@ -194,4 +194,4 @@ def _plan_host(
     left[requested.host_key], left[requested.cluster_key] = private_after(mine), private_after(copied, cluster.of_first)
     for path, found in own.items():
         left[f"{path}.pub"] = public_after(path, found, found_file(known, f"{path}.pub"))
-    return changes.found, act, left
+    return changes.found, task_input, left

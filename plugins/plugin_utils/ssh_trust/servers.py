@@ -37,7 +37,7 @@ _WHY = "ssh_trust_hosts"
 
 def plan_servers(requested: Mapping[str, Request], facts: Facts, inputs: Inputs, wanted: bool) -> RolePlan:
     """Plan all hosts together, or what is to be removed of them where it is not ``wanted`` any more."""
-    acts: dict[str, Mapping[str, Any]] = dict.fromkeys(facts, NOTHING)
+    task_inputs: dict[str, Mapping[str, Any]] = dict.fromkeys(facts, NOTHING)
     refusals: list[Problem] = []
     host_keys = {}
     for host in requested if wanted else ():
@@ -47,24 +47,24 @@ def plan_servers(requested: Mapping[str, Request], facts: Facts, inputs: Inputs,
             remedy = "install openssh-server, or have it generated with ssh-keygen -A; or ssh_trust_hosts: false"
             refusals.append(Problem(host, text, remedy))
     if refusals:
-        return RolePlan(refusals=refusals, acts=acts)
+        return RolePlan(refusals=refusals, task_inputs=task_inputs)
     first = next(iter(requested.values())).first
     of_first = pair(first, files_of(facts[first]), requested[first].cluster_key, requested[first].cluster_comment)
     changes: list[Change] = []
     after: dict[str, Mapping[str, Any]] = {}
     for host, one in requested.items():
         if wanted:
-            made, acts[host], left = _plan_server(one, facts[host], of_first, host_keys, inputs)
+            made, task_inputs[host], left = _plan_server(one, facts[host], of_first, host_keys, inputs)
         else:
-            made, acts[host], left = _plan_removal(one, facts[host], inputs)
+            made, task_inputs[host], left = _plan_removal(one, facts[host], inputs)
         changes += made
         if made:
             after[host] = {
                 **facts[host],
                 "files": {**files_of(facts[host]), **left},
-                "folders": recorded(facts[host], [item["path"] for item in acts[host]["owned"]]),
+                "folders": recorded(facts[host], [item["path"] for item in task_inputs[host]["owned"]]),
             }
-    return RolePlan(changes, acts=acts, facts=after)
+    return RolePlan(changes, task_inputs=task_inputs, facts=after)
 
 
 def files_of(facts: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -162,7 +162,7 @@ def _plan_server(
             "path": requested.cluster_key,
             "comment": requested.cluster_comment,
         }
-    act = {
+    task_input = {
         **NOTHING,
         "owned": entries(records),
         "folders": [entry_of(item) for item in places],
@@ -174,7 +174,7 @@ def _plan_server(
     left[requested.cluster_key] = private_after(copied, of_first)
     if is_first:
         left[f"{requested.cluster_key}.pub"] = public_after(requested.cluster_key, of_first, there)
-    return changes.found, act, left
+    return changes.found, task_input, left
 
 
 def _folders_of_others(known: Mapping[str, Any]) -> list[ManagedFile]:
@@ -196,5 +196,5 @@ def _plan_removal(
     texts = [item for item in items if differs(item, known, key)]
     for item in texts:
         add_file(changes, item, known, key, _WHY)
-    act = {**NOTHING, "files": [entry_of(item) for item in texts]}
-    return changes.found, act, {item.path: fact_after(item, key) for item in texts}
+    task_input = {**NOTHING, "files": [entry_of(item) for item in texts]}
+    return changes.found, task_input, {item.path: fact_after(item, key) for item in texts}

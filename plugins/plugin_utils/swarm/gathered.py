@@ -24,9 +24,9 @@ def record_path(cluster: str) -> str:
     return f"{record_folder(cluster)}/swarm.json"
 
 
-def _files(wishes: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:
-    cluster = str(wishes["cluster_name"])
+def _files(role_vars: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:
+    cluster = str(role_vars["cluster_name"])
     return {"files": [{"path": record_folder(cluster)}, {"path": record_path(cluster), "content": True}]}
 
 
-GATHERED = Gathered(by_wishes=_files)
+GATHERED = Gathered(by_role_vars=_files)

@@ -28,7 +28,7 @@ class Member:
     role: str
     docker: Mapping[str, Any]
     hostname: str
-    wishes: Mapping[str, Any]
+    role_vars: Mapping[str, Any]
     underlay: str
     jobs: Sequence[str] = ()
     """The jobs that run on the host."""
@@ -69,7 +69,7 @@ class Member:
         for name, known in mapping(self.docker.get("containers")).items():
             container = mapping(known)
             labels = mapping(container.get("labels"))
-            ours = "swarmspeed.spec" in labels and labels.get(LABEL) == str(self.wishes["cluster_name"])
+            ours = "swarmspeed.spec" in labels and labels.get(LABEL) == str(self.role_vars["cluster_name"])
             uses = overlays & set(mapping(container.get("addresses"))) or "com.docker.swarm.task.id" in labels
             if container.get("state") == "running" and uses and not ours:
                 found.append(str(name))
@@ -78,12 +78,12 @@ class Member:
     @property
     def address(self) -> str:
         """Its address for the other nodes."""
-        return str(self.wishes["swarm_advertise_address"] or self.underlay)
+        return str(self.role_vars["swarm_advertise_address"] or self.underlay)
 
     @property
     def data_path_address(self) -> str:
         """Its address for the overlay's traffic, which may go another way."""
-        return str(self.wishes["swarm_data_path_address"] or self.underlay)
+        return str(self.role_vars["swarm_data_path_address"] or self.underlay)
 
     @property
     def future_id(self) -> str:
@@ -108,7 +108,7 @@ class Cluster:
     def adopts(self) -> bool:
         """Whether the first manager's swarm, which bears no label, is taken over."""
         first = self.first
-        return bool(first.node_id and first.manages and first.label is None and first.wishes["swarm_allow_adopt"])
+        return bool(first.node_id and first.manages and first.label is None and first.role_vars["swarm_allow_adopt"])
 
     @property
     def exists(self) -> bool:
@@ -171,10 +171,10 @@ class Cluster:
                 hostnames.setdefault(member.hostname, []).extend([ids[member.host]] if member.host in ids else [])
         present = [member for member in self.members if member.host in ids]
         return {
-            "hostnames": hostnames if first.wishes["swarm_prune_stale_nodes"] else {},
+            "hostnames": hostnames if first.role_vars["swarm_prune_stale_nodes"] else {},
             "node_roles": {ids[member.host]: member.role for member in present},
-            "node_availability": {ids[member.host]: str(member.wishes["swarm_availability"]) for member in present},
-            "removed_nodes": [str(name) for name in first.wishes["swarm_removed_nodes"]],
+            "node_availability": {ids[member.host]: str(member.role_vars["swarm_availability"]) for member in present},
+            "removed_nodes": [str(name) for name in first.role_vars["swarm_removed_nodes"]],
         }
 
     def joined(self) -> tuple[Node, ...]:

@@ -20,7 +20,7 @@ PORT = 2377
 """Where managers listen for other nodes."""
 
 
-def acts(cluster: Cluster, member: Member, steps: Sequence[Step]) -> dict[str, Any]:
+def task_inputs(cluster: Cluster, member: Member, steps: Sequence[Step]) -> dict[str, Any]:
     """Return what the tasks read of a host, as far as it is not nothing."""
     entering, is_first = cluster.entering, member.host == cluster.first.host
     found: dict[str, Any] = {
@@ -37,14 +37,14 @@ def acts(cluster: Cluster, member: Member, steps: Sequence[Step]) -> dict[str, A
             "listen_addr": f"{address}:{PORT}",
             "data_path_addr": member.data_path_address,
             # What leaving its own dead swarm needs is a consent of the change.
-            "leave_foreign": bool(member.wishes["swarm_allow_leave_foreign"]) or cluster.orphan(member),
+            "leave_foreign": bool(member.role_vars["swarm_allow_leave_foreign"]) or cluster.orphan(member),
         }
         if is_first:
             found["form"] = {
                 **enter,
-                "data_path_port": member.wishes["swarm_data_path_port"],
-                "default_addr_pool": list(member.wishes["swarm_default_address_pool"]),
-                "adopt": bool(member.wishes["swarm_allow_adopt"]),
+                "data_path_port": member.role_vars["swarm_data_path_port"],
+                "default_addr_pool": list(member.role_vars["swarm_default_address_pool"]),
+                "adopt": bool(member.role_vars["swarm_allow_adopt"]),
             }
         else:
             found["join"] = {**enter, "remote_addrs": [f"{cluster.first.address}:{PORT}"]}
@@ -115,8 +115,8 @@ def facts_after(cluster: Cluster, facts: Facts, steps: Sequence[Step], key: str)
             swarm["labels"][LABEL] = cluster.name
             if enters:
                 swarm["cluster_id"] = None  # known after apply
-                swarm["data_path_port"] = member.wishes["swarm_data_path_port"] or DEFAULT_DATA_PATH_PORT
-                swarm["default_addr_pool"] = list(member.wishes["swarm_default_address_pool"] or DEFAULT_POOL)
+                swarm["data_path_port"] = member.role_vars["swarm_data_path_port"] or DEFAULT_DATA_PATH_PORT
+                swarm["default_addr_pool"] = list(member.role_vars["swarm_default_address_pool"] or DEFAULT_POOL)
         docker = {**member.docker, "swarm": swarm}
         if enters:  # its overlay networks were those of the swarm that it has left
             networks = mapping(member.docker.get("networks"))

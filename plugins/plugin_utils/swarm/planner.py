@@ -17,13 +17,13 @@ from ..core.values import mapping, texts
 from ..docker.unseen import unseen
 from ..plan.changes import Changes, Consent, Inputs, RolePlan, Unknown
 from ..plan.files import add_file, differs, entry_of
-from ..plan.fold import Facts, Wishes
+from ..plan.fold import Facts, RoleVars
 from ..plan.jobs import active_jobs
 from ..plan.play_hosts import unknown_hosts
 from .checks import lost_address
 from .gathered import ROLE, record_path
 from .members import MANAGER, WORKER, Cluster, Member
-from .outcome import acts, facts_after, leaving, to_record
+from .outcome import facts_after, leaving, task_inputs, to_record
 from .record import record_files, was_ours
 from .refusals import fixed, lives_elsewhere, refused_step, stuck
 
@@ -52,28 +52,28 @@ class SwarmPlanner:
 
     role = ROLE
 
-    def files(self, wishes: Mapping[str, Any]) -> Iterable[str]:
+    def files(self, role_vars: Mapping[str, Any]) -> Iterable[str]:
         """Return which files of the controller the plan of a host reads."""
         return ()
 
-    def plan(self, facts: Facts, wishes: Wishes, inputs: Inputs) -> RolePlan:
+    def plan(self, facts: Facts, role_vars: RoleVars, inputs: Inputs) -> RolePlan:
         nothing = dict.fromkeys(facts, NOTHING)
-        here = [host for host in facts if wishes[host]["deepspeed_launch_runtime"] != "host"]
+        here = [host for host in facts if role_vars[host]["deepspeed_launch_runtime"] != "host"]
         hosts = texts(inputs.cluster.get("hosts"))
         if not here:  # there Docker does not apply; what an earlier run has formed is left at teardown
             known = hosts if all(host in facts for host in hosts) else []
-            members = [_member(host, facts, wishes, inputs.cluster) for host in known]
-            return RolePlan(acts={**nothing, **_leaving(members)})
+            members = [_member(host, facts, role_vars, inputs.cluster) for host in known]
+            return RolePlan(task_inputs={**nothing, **_leaving(members)})
         if not hosts or any(host not in here for host in hosts):
-            return RolePlan(refusals=list(unknown_hosts(ROLE, hosts, here)), acts=nothing)
+            return RolePlan(refusals=list(unknown_hosts(ROLE, hosts, here)), task_inputs=nothing)
         if unseen(facts[hosts[0]]):  # only the first manager knows who is in the swarm
-            return RolePlan(acts=nothing)
-        members = [_member(host, facts, wishes, inputs.cluster) for host in hosts if not unseen(facts[host])]
-        name = str(members[0].wishes["cluster_name"])
+            return RolePlan(task_inputs=nothing)
+        members = [_member(host, facts, role_vars, inputs.cluster) for host in hosts if not unseen(facts[host])]
+        name = str(members[0].role_vars["cluster_name"])
         refusals = list(stuck(members, name))
         cluster = Cluster(name, members, frozenset(refusal.subject for refusal in refusals))
         if members[0].host in cluster.left_out:  # no one else knows what belongs to this swarm
-            return RolePlan(refusals=refusals, acts=nothing)
+            return RolePlan(refusals=refusals, task_inputs=nothing)
         refusals += [*lives_elsewhere(cluster), *fixed(cluster, facts)]
         try:
             steps = cluster.steps()
@@ -92,12 +92,12 @@ class SwarmPlanner:
         return RolePlan(
             changes=changed,
             refusals=refusals,
-            acts={
+            task_inputs={
                 **nothing,
                 **{
                     member.host: {
                         **NOTHING,
-                        **acts(cluster, member, steps),
+                        **task_inputs(cluster, member, steps),
                         "record": [entry_of(item) for item in records.get(member.host, ())],
                     }
                     for member in members
@@ -124,26 +124,26 @@ def _foresee_record(changes: Changes, facts: Mapping[str, Any], cluster: str, ke
 
 def _leaving(members: Sequence[Member]) -> dict[str, dict[str, Any]]:
     """Return what teardown reads of the hosts that are in the swarm."""
-    cluster = Cluster(str(members[0].wishes["cluster_name"]), members) if members else None
+    cluster = Cluster(str(members[0].role_vars["cluster_name"]), members) if members else None
     return {
         member.host: {**NOTHING, **leaving(cluster, member)} for member in members if cluster and cluster.lists(member)
     }
 
 
-def _member(host: str, facts: Facts, wishes: Wishes, cluster: Mapping[str, Any]) -> Member:
-    path = record_path(str(wishes[host]["cluster_name"]))
+def _member(host: str, facts: Facts, role_vars: RoleVars, cluster: Mapping[str, Any]) -> Member:
+    path = record_path(str(role_vars[host]["cluster_name"]))
     underlay = str(mapping(mapping(cluster.get("underlay")).get("addresses")).get(host) or "")
     return Member(
         host=host,
         role=MANAGER if host in texts(cluster.get("managers")) else WORKER,
         docker=mapping(facts[host].get("docker")),
         hostname=str(mapping(facts[host].get("system")).get("hostname") or ""),
-        wishes=wishes[host],
+        role_vars=role_vars[host],
         underlay=underlay,
         jobs=active_jobs(facts[host]),
-        was_ours=was_ours(facts[host], str(wishes[host]["cluster_name"])),
+        was_ours=was_ours(facts[host], str(role_vars[host]["cluster_name"])),
         recorded=path if mapping(mapping(facts[host].get("files")).get(path)).get("exists") else "",
-        lost=lost_address(facts[host], str(wishes[host]["swarm_advertise_address"] or underlay)),
+        lost=lost_address(facts[host], str(role_vars[host]["swarm_advertise_address"] or underlay)),
     )
 
 
@@ -211,7 +211,7 @@ def _consent(cluster: Cluster, member: Member) -> Consent | None:
     return Consent(
         variable="swarm_allow_leave_foreign",
         effect=f"the host must leave another Docker swarm, of which it is a {what}, and what that swarm runs here ends",
-        given=bool(member.wishes["swarm_allow_leave_foreign"]),
+        given=bool(member.role_vars["swarm_allow_leave_foreign"]),
         otherwise=otherwise,
     )
 
@@ -223,7 +223,7 @@ def _consent_of_orphan(member: Member) -> Consent | None:
         return Consent(
             variable="training_container_allow_recreate",
             effect=f"{effect}job {', '.join(member.jobs)}",
-            given=bool(member.wishes["training_container_allow_recreate"]),
+            given=bool(member.role_vars["training_container_allow_recreate"]),
             otherwise="wait for the job, or stop it",
         )
     others = member.others_attached
@@ -232,6 +232,6 @@ def _consent_of_orphan(member: Member) -> Consent | None:
     return Consent(
         variable="swarm_allow_leave_foreign",
         effect=f"{effect}container {', '.join(others)}",
-        given=bool(member.wishes["swarm_allow_leave_foreign"]),
+        given=bool(member.role_vars["swarm_allow_leave_foreign"]),
         otherwise="stop it first",
     )

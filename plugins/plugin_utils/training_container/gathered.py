@@ -20,43 +20,46 @@ DEVICE = re.compile(r"(/[^:\x00-\x20\x7f]+)(?::(/[^:\x00-\x20\x7f]+))?(?::(r?w?m
 """A device: on the host, in the container, and what is allowed there."""
 
 
-def workspace_of(wishes: Mapping[str, Any]) -> str:
-    return str(wishes["workspace_path"])
+def workspace_of(role_vars: Mapping[str, Any]) -> str:
+    return str(role_vars["workspace_path"])
 
 
-def assets_of(wishes: Mapping[str, Any]) -> str:
+def assets_of(role_vars: Mapping[str, Any]) -> str:
     """Return the folder of models and data sets; empty where there are none."""
-    return str(wishes["assets_path"] or f"{wishes['cluster_root']}/assets") if wishes["assets_sources"] else ""
+    return str(role_vars["assets_path"] or f"{role_vars['cluster_root']}/assets") if role_vars["assets_sources"] else ""
 
 
-def extensions_of(wishes: Mapping[str, Any]) -> str:
+def extensions_of(role_vars: Mapping[str, Any]) -> str:
     """Return the folder of VS Code's extensions; empty where there are none."""
-    return f"{vscode_of(wishes)}/extensions" if wishes["deepspeed_launch_vscode_extensions"] else ""
+    return f"{vscode_of(role_vars)}/extensions" if role_vars["deepspeed_launch_vscode_extensions"] else ""
 
 
-def folders_of(wishes: Mapping[str, Any]) -> dict[str, str]:
+def folders_of(role_vars: Mapping[str, Any]) -> dict[str, str]:
     """Return the folders that must be there before a container mounts them, with their modes."""
-    root = str(wishes["cluster_root"])
-    assets = {assets_of(wishes): "0755"} if assets_of(wishes) else {}
-    extensions = {vscode_of(wishes): "0700", extensions_of(wishes): "0755"} if extensions_of(wishes) else {}
-    return {root: "0700", f"{root}/jobs": "0700", workspace_of(wishes): "0755", **assets, **extensions}
+    root = str(role_vars["cluster_root"])
+    assets = {assets_of(role_vars): "0755"} if assets_of(role_vars) else {}
+    extensions = {vscode_of(role_vars): "0700", extensions_of(role_vars): "0755"} if extensions_of(role_vars) else {}
+    return {root: "0700", f"{root}/jobs": "0700", workspace_of(role_vars): "0755", **assets, **extensions}
 
 
-def device_paths(wishes: Mapping[str, Any]) -> list[str]:
+def device_paths(role_vars: Mapping[str, Any]) -> list[str]:
     """Return the hosts' devices that are configured: facts say whether they are there."""
-    found = (DEVICE.fullmatch(str(device)) for device in wishes[DEVICES] or [])
+    found = (DEVICE.fullmatch(str(device)) for device in role_vars[DEVICES] or [])
     return [device.group(1) for device in found if device]
 
 
-def ours(wishes: Mapping[str, Any]) -> list[str]:
+def ours(role_vars: Mapping[str, Any]) -> list[str]:
     """Return the folders of which it is recorded whether they are ours."""
-    return [str(wishes["cluster_root"]), f"{wishes['cluster_root']}/jobs", workspace_of(wishes)]
+    return [str(role_vars["cluster_root"]), f"{role_vars['cluster_root']}/jobs", workspace_of(role_vars)]
 
 
-def _by_wishes(wishes: Mapping[str, Any]) -> dict[str, Any]:
-    files = [{"path": path} for path in (*folders_of(wishes), *device_paths(wishes))]
-    return {"files": files, "folders": requested_folders(wishes, dict.fromkeys([*ours(wishes), *paths(wishes)]))}
+def _by_role_vars(role_vars: Mapping[str, Any]) -> dict[str, Any]:
+    files = [{"path": path} for path in (*folders_of(role_vars), *device_paths(role_vars))]
+    return {
+        "files": files,
+        "folders": requested_folders(role_vars, dict.fromkeys([*ours(role_vars), *paths(role_vars)])),
+    }
 
 
 # Containers, images and jobs are part of the facts anyway.
-GATHERED = Gathered(by_wishes=_by_wishes)
+GATHERED = Gathered(by_role_vars=_by_role_vars)

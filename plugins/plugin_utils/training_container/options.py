@@ -22,15 +22,15 @@ SECCOMP, PID_MODE = "training_container_seccomp_profile", "training_container_pi
 PREFIX = "seccomp="
 
 
-def profile_name(wishes: Mapping[str, Any]) -> str:
+def profile_name(role_vars: Mapping[str, Any]) -> str:
     """Return the profile as the plan reads it from the controller; empty where there is none."""
-    path = str(wishes[SECCOMP] or "")
+    path = str(role_vars[SECCOMP] or "")
     return TEXT + path if path else ""
 
 
-def seccomp_profile(wishes: Mapping[str, Any], files: Mapping[str, str]) -> str:
+def seccomp_profile(role_vars: Mapping[str, Any], files: Mapping[str, str]) -> str:
     """Return the profile in one line, as the engine takes it; empty where there is none. Raises ``ValueError``."""
-    name = profile_name(wishes)
+    name = profile_name(role_vars)
     if not name:
         return ""
     try:
@@ -44,10 +44,10 @@ def seccomp_profile(wishes: Mapping[str, Any], files: Mapping[str, str]) -> str:
     return json.dumps(found, sort_keys=True, separators=(",", ":"))
 
 
-def devices(wishes: Mapping[str, Any]) -> list[str]:
+def devices(role_vars: Mapping[str, Any]) -> list[str]:
     """Return them as the engine's API takes them: on the host, in the container, and what is allowed there."""
     made = []
-    for requested in wishes[DEVICES] or []:
+    for requested in role_vars[DEVICES] or []:
         device = DEVICE.fullmatch(str(requested))
         if device:
             host, inside, allowed = device.groups()
@@ -55,25 +55,25 @@ def devices(wishes: Mapping[str, Any]) -> list[str]:
     return made
 
 
-def options(wishes: Mapping[str, Any], profile: str) -> dict[str, Any]:
+def options(role_vars: Mapping[str, Any], profile: str) -> dict[str, Any]:
     """Return the settings that are set; of the profile its digest, as labels list the settings."""
     found = {
-        "pid_mode": str(wishes[PID_MODE] or ""),
-        "published_ports": [str(port) for port in wishes[PORTS] or []],
-        "groups": [str(group) for group in wishes[GROUPS] or []],
+        "pid_mode": str(role_vars[PID_MODE] or ""),
+        "published_ports": [str(port) for port in role_vars[PORTS] or []],
+        "groups": [str(group) for group in role_vars[GROUPS] or []],
         "seccomp": hashlib.sha256(profile.encode()).hexdigest() if profile else "",
     }
     return {name: value for name, value in found.items() if value}
 
 
 def problems(
-    wishes: Mapping[str, Any], facts: Mapping[str, Any], files: Mapping[str, str]
+    role_vars: Mapping[str, Any], facts: Mapping[str, Any], files: Mapping[str, str]
 ) -> Iterator[tuple[str, str]]:
     """Yield what is wrong, each with its remedy."""
-    for wrong in (*profile_problems(wishes, files), *wrong_values(wishes)):
+    for wrong in (*profile_problems(role_vars, files), *wrong_values(role_vars)):
         yield f"{wrong.variable}: {wrong.text}", wrong.remedy
     known = mapping(facts.get("files"))
-    for device in entries(wishes, DEVICES):
+    for device in entries(role_vars, DEVICES):
         parts = DEVICE.fullmatch(device)
         if parts and mapping(known.get(parts.group(1))).get("exists") is False:
             yield (
@@ -82,13 +82,13 @@ def problems(
             )
 
 
-def profile_problems(wishes: Mapping[str, Any], files: Mapping[str, str]) -> Iterator[Wrong]:
+def profile_problems(role_vars: Mapping[str, Any], files: Mapping[str, str]) -> Iterator[Wrong]:
     """Yield what is wrong with the profile of seccomp. ``files`` are texts by the name that a plan reads them by."""
     try:
-        profile = seccomp_profile(wishes, files)
+        profile = seccomp_profile(role_vars, files)
     except ValueError as error:
         remedy = "name a profile such as moby's profiles/seccomp/default.json"
-        yield Wrong(SECCOMP, f"{wishes[SECCOMP]}: {error}", remedy)
+        yield Wrong(SECCOMP, f"{role_vars[SECCOMP]}: {error}", remedy)
         return
-    if profile and any(option.startswith(PREFIX) for option in entries(wishes, SECURITY_OPTS)):
+    if profile and any(option.startswith(PREFIX) for option in entries(role_vars, SECURITY_OPTS)):
         yield Wrong(SECCOMP, f"it is set, and so is {PREFIX}… in {SECURITY_OPTS}", "leave one of them out")

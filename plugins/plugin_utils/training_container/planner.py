@@ -21,7 +21,7 @@ from ..nccl_env.settings import chooses_rdma
 from ..plan.changes import Change, Changes, Consent, Inputs, RolePlan
 from ..plan.container import container_name, container_of, run_inside
 from ..plan.files import add_file, differs, entry_of, fact_after
-from ..plan.fold import Facts, Wishes
+from ..plan.fold import Facts, RoleVars
 from ..plan.jobs import active_jobs
 from ..plan.managed_file import ManagedFile
 from ..plan.owned import add_records, entries, ours_to_change, real_paths, recorded, unrecorded
@@ -75,14 +75,14 @@ class Node:
     """A host, with the settings configured for its container, and the container as it is, empty without one."""
 
     host: str
-    wishes: Mapping[str, Any]
+    role_vars: Mapping[str, Any]
     facts: Mapping[str, Any]
     settings: Mapping[str, Any]
     container: Mapping[str, Any]
 
     @property
     def cluster(self) -> str:
-        return str(self.wishes["cluster_name"])
+        return str(self.role_vars["cluster_name"])
 
     @property
     def name(self) -> str:
@@ -119,7 +119,7 @@ class Node:
 
     @property
     def network(self) -> str:
-        return network_name(self.wishes)
+        return network_name(self.role_vars)
 
     @property
     def address(self) -> str:
@@ -137,59 +137,59 @@ class TrainingContainerPlanner:
 
     role = ROLE
 
-    def files(self, wishes: Mapping[str, Any]) -> Iterable[str]:
+    def files(self, role_vars: Mapping[str, Any]) -> Iterable[str]:
         """Return which files of the controller the plan of a host reads."""
-        if profile_name(wishes):
-            yield profile_name(wishes)
+        if profile_name(role_vars):
+            yield profile_name(role_vars)
 
-    def plan(self, facts: Facts, wishes: Wishes, inputs: Inputs) -> RolePlan:
+    def plan(self, facts: Facts, role_vars: RoleVars, inputs: Inputs) -> RolePlan:
         changes: list[Change] = []
         refusals: list[Problem] = []
-        acts: dict[str, Mapping[str, Any]] = {}
+        task_inputs: dict[str, Mapping[str, Any]] = {}
         after: dict[str, Mapping[str, Any]] = {}
         hosts = [host for host in texts(inputs.cluster.get("hosts")) if host in facts]
         for host, found in facts.items():
-            wished = wishes[host]
-            container = container_of(found, str(wished["cluster_name"]), host)
+            desired = role_vars[host]
+            container = container_of(found, str(desired["cluster_name"]), host)
             # Where what concerns all hosts is not known, preflight says why.
-            if wished["deepspeed_launch_runtime"] == "host" or not inputs.cluster.get("underlay"):
-                left = Node(host, wished, found, {}, container)
-                acts[host] = {**NOTHING, "name": left.name, "ours": left.ours, "left": left.left}  # for teardown
+            if desired["deepspeed_launch_runtime"] == "host" or not inputs.cluster.get("underlay"):
+                left = Node(host, desired, found, {}, container)
+                task_inputs[host] = {**NOTHING, "name": left.name, "ours": left.ours, "left": left.left}  # for teardown
                 continue
-            wrong = [Problem(host, *one) for one in problems(wished, found, inputs.files)]
-            wrong += _misplaced(host, wished, found)
-            profile = "" if wrong else seccomp_profile(wished, inputs.files)
-            settings = wanted_settings(host, wished, found, inputs.cluster, container, profile=profile)
-            node = Node(host, wished, found, settings, container)
+            wrong = [Problem(host, *one) for one in problems(desired, found, inputs.files)]
+            wrong += _misplaced(host, desired, found)
+            profile = "" if wrong else seccomp_profile(desired, inputs.files)
+            settings = wanted_settings(host, desired, found, inputs.cluster, container, profile=profile)
+            node = Node(host, desired, found, settings, container)
             refused = [*wrong, *_refusal(node)]
             if refused:
                 refusals += refused
-                acts[host] = {**_as_found(node), **_reach(node, hosts, facts)}
+                task_inputs[host] = {**_as_found(node), **_reach(node, hosts, facts)}
                 continue
             collected = Changes(ROLE, host)
             reasons = [] if unseen(found) else _compare(collected, node, inputs.digest_key)
             folders = _folders(node, inputs.digest_key) if reasons else []
-            records = unrecorded(found, ours(wished)) if reasons else []
+            records = unrecorded(found, ours(desired)) if reasons else []
             add_records(collected, found, records)
             _add_container(collected, node, reasons, folders, inputs.digest_key)
             _add_left(collected, node)
             changes += collected.found
             made = {**_made(node, folders, profile, inputs.cluster), "owned": entries(records)} if reasons else {}
-            acts[host] = {**_as_found(node), **_reach(node, hosts, facts), **made}
+            task_inputs[host] = {**_as_found(node), **_reach(node, hosts, facts), **made}
             if reasons or node.left:
                 after[host] = {
                     **_facts_after(node, folders if reasons else [], bool(reasons), inputs.digest_key),
                     "folders": recorded(found, records),
                 }
         if changes:  # the role goes on with all hosts, and tests what it has changed
-            acts = {host: {**act, "reached": False} for host, act in acts.items()}
-        return RolePlan(changes, refusals, acts, after)
+            task_inputs = {host: {**task_input, "reached": False} for host, task_input in task_inputs.items()}
+        return RolePlan(changes, refusals, task_inputs, after)
 
 
-def _misplaced(host: str, wishes: Mapping[str, Any], facts: Mapping[str, Any]) -> Iterator[Problem]:
+def _misplaced(host: str, role_vars: Mapping[str, Any], facts: Mapping[str, Any]) -> Iterator[Problem]:
     """What of the folders shows only on the host, where links lead elsewhere. The rest was refused before."""
     for judge in (wrong_places, overlaps):
-        for trouble in judge(wishes, real_paths(facts)):
+        for trouble in judge(role_vars, real_paths(facts)):
             yield Problem(host, f"{trouble.subject}: {trouble.text}", trouble.remedy)
 
 
@@ -228,7 +228,7 @@ def _compare(changes: Changes, node: Node, key: str) -> list[str]:
 def _folders(node: Node, key: str) -> list[ManagedFile]:
     """Return the folders that it mounts and that are not as they must be."""
     owned = ours_to_change(
-        node.facts, (ManagedFile(path, None, mode) for path, mode in folders_of(node.wishes).items())
+        node.facts, (ManagedFile(path, None, mode) for path, mode in folders_of(node.role_vars).items())
     )
     return [item for item in owned if differs(item, mapping(node.facts.get("files")), key)]
 
@@ -263,7 +263,7 @@ def _consent(node: Node, left: str = "") -> Consent | None:
     return Consent(
         variable="training_container_allow_recreate",
         effect=f"container {what}, which cuts off job {', '.join(node.jobs)} in it",
-        given=bool(node.wishes["training_container_allow_recreate"]),
+        given=bool(node.role_vars["training_container_allow_recreate"]),
         otherwise="wait for the job, or stop it",
     )
 
@@ -296,7 +296,7 @@ def _made(node: Node, folders: list[ManagedFile], profile: str, cluster: Mapping
         "folders": [entry_of(item) for item in folders],
         "make": {
             "name": name,
-            "hostname": node.name if network_mode(node.wishes) == OVERLAY else "",
+            "hostname": node.name if network_mode(node.role_vars) == OVERLAY else "",
             "labels": labels_of(node.cluster, node.settings),
             # The engine's API takes a profile itself, not the path of one.
             "security_opts": [*node.settings["security_opts"], *([PREFIX + profile] if profile else [])],
@@ -316,14 +316,14 @@ def _made(node: Node, folders: list[ManagedFile], profile: str, cluster: Mapping
 
 def _image_check(node: Node, image: str, cluster: Mapping[str, Any]) -> dict[str, Any]:
     """Return how an image is searched for what containers need. The collection's own Dockerfile installs all of it."""
-    wishes = node.wishes
-    if wishes["training_image_source"] == "build" and not wishes["training_image_dockerfile"]:
+    role_vars = node.role_vars
+    if role_vars["training_image_source"] == "build" and not role_vars["training_image_dockerfile"]:
         return {}
     job = {
-        "script": wishes["deepspeed_launch_script"] or "",
-        "launcher": wishes["deepspeed_launch_launcher"] or "deepspeed",
-        "transport": wishes["deepspeed_launch_transport"] or "direct",
-        "launcher_args": wishes.get("deepspeed_launch_launcher_args") or [],
+        "script": role_vars["deepspeed_launch_script"] or "",
+        "launcher": role_vars["deepspeed_launch_launcher"] or "deepspeed",
+        "transport": role_vars["deepspeed_launch_transport"] or "direct",
+        "launcher_args": role_vars.get("deepspeed_launch_launcher_args") or [],
         "rdma": _nccl_uses_rdma(node, cluster),
     }
     options = ["--rm", "--network=none", "--pull=never", "--entrypoint=sh"]
@@ -335,20 +335,20 @@ def _nccl_uses_rdma(node: Node, cluster: Mapping[str, Any]) -> bool:
     if cluster.get("accelerator") != "cuda":
         return False
     return chooses_rdma(
-        network_mode(node.wishes),
+        network_mode(node.role_vars),
         mapping(cluster.get("rdma")),
         mapping(node.facts.get("fabric")),
-        settings=mapping(node.wishes["nccl_env_settings"]),
-        environment=mapping(node.wishes["nccl_env_environment"]),
+        settings=mapping(node.role_vars["nccl_env_settings"]),
+        environment=mapping(node.role_vars["nccl_env_environment"]),
     )
 
 
 def _reach(node: Node, hosts: Sequence[str], facts: Facts) -> dict[str, Any]:
     """Return which containers are to reach one another; none on the hosts' own network, or where there is one node."""
-    if network_mode(node.wishes) != OVERLAY or len(hosts) < 2:
+    if network_mode(node.role_vars) != OVERLAY or len(hosts) < 2:
         return {}
     containers = {host: container_name(node.cluster, host) for host in hosts}
-    port = int(node.wishes["ssh_trust_port"] or 2222)
+    port = int(node.role_vars["ssh_trust_port"] or 2222)
     return {
         "reach": {"containers": containers, "port": port},
         "reached": _reached({host: facts[host] for host in hosts}),

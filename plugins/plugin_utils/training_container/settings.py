@@ -44,15 +44,15 @@ def _has_rdma(facts: Mapping[str, Any]) -> bool:
     return len(found) > len(switch_management(found))
 
 
-def image_of(wishes: Mapping[str, Any], cluster: Mapping[str, Any], container: Mapping[str, Any]) -> str:
+def image_of(role_vars: Mapping[str, Any], cluster: Mapping[str, Any], container: Mapping[str, Any]) -> str:
     """Return the name of the image: the cluster's, else the one that is named, else the one it was made of.
 
     Empty where none is known: the role is applied alone, and the name holds a hash of what goes in.
     """
-    name = str(wishes["training_image_name"] or "")
+    name = str(role_vars["training_image_name"] or "")
     if cluster.get(IMAGE):
         return str(cluster[IMAGE])
-    if name and wishes["training_image_source"] not in (None, "build"):
+    if name and role_vars["training_image_source"] not in (None, "build"):
         return name if ":" in name.rpartition("/")[2] else f"{name}:latest"
     return _fitting(_NAME, settings_of(container).get(IMAGE) or container.get(IMAGE))
 
@@ -64,7 +64,7 @@ def image_here(image: str, facts: Mapping[str, Any]) -> str:
 
 def wanted_settings(
     host: str,
-    wishes: Mapping[str, Any],
+    role_vars: Mapping[str, Any],
     facts: Mapping[str, Any],
     cluster: Mapping[str, Any],
     container: Mapping[str, Any],
@@ -75,45 +75,45 @@ def wanted_settings(
 
     ``profile``: that of seccomp, as the engine takes it.
     """
-    overlay = network_mode(wishes) == OVERLAY
-    image = image_of(wishes, cluster, container)
+    overlay = network_mode(role_vars) == OVERLAY
+    image = image_of(role_vars, cluster, container)
     address = mapping(mapping(cluster.get(OVERLAY)).get("addresses")).get(host) if overlay else None
-    root = str(wishes["cluster_root"])
-    volumes = [f"{root}/etc:{CONFIGURATION}:ro", f"{root}/jobs:{JOBS}", f"{workspace_of(wishes)}:{WORKSPACE}"]
-    assets = assets_of(wishes)
+    root = str(role_vars["cluster_root"])
+    volumes = [f"{root}/etc:{CONFIGURATION}:ro", f"{root}/jobs:{JOBS}", f"{workspace_of(role_vars)}:{WORKSPACE}"]
+    assets = assets_of(role_vars)
     volumes += [f"{assets}:{assets}:ro"] if assets else []
     # Where VS Code's server installs others, too, and keeps its list of all.
-    volumes += [f"{extensions_of(wishes)}:{SERVER}"] if extensions_of(wishes) else []
+    volumes += [f"{extensions_of(role_vars)}:{SERVER}"] if extensions_of(role_vars) else []
     return {
         IMAGE: image,
         # One that is not here yet may be the very same: it is compared again once it has come.
         IMAGE_ID: image_here(image, facts) or _fitting(_ID, container.get(IMAGE_ID)),
-        "network": network_name(wishes),
-        "shm_size": _shared_memory(wishes, facts),
-        "ulimits": wishes["training_container_ulimits"],
-        "ipc_mode": wishes["training_container_ipc_mode"],
-        "capabilities": wishes["training_container_capabilities"],
-        "security_opts": _security_options(wishes),
-        "devices": [*([RDMA_DEVICES] if _has_rdma(facts) else []), *devices(wishes)],
-        "device_requests": _device_requests(wishes, facts, cluster),
-        "volumes": [*volumes, *wishes["training_container_volumes"]],
+        "network": network_name(role_vars),
+        "shm_size": _shared_memory(role_vars, facts),
+        "ulimits": role_vars["training_container_ulimits"],
+        "ipc_mode": role_vars["training_container_ipc_mode"],
+        "capabilities": role_vars["training_container_capabilities"],
+        "security_opts": _security_options(role_vars),
+        "devices": [*([RDMA_DEVICES] if _has_rdma(facts) else []), *devices(role_vars)],
+        "device_requests": _device_requests(role_vars, facts, cluster),
+        "volumes": [*volumes, *role_vars["training_container_volumes"]],
         # As text, which the module wants. What is text already keeps the hash that it had.
-        ENVIRONMENT: {name: as_text(value) for name, value in mapping(wishes[_ENVIRONMENT]).items()},
-        "restart_policy": wishes["training_container_restart_policy"],
-        **options(wishes, profile),
+        ENVIRONMENT: {name: as_text(value) for name, value in mapping(role_vars[_ENVIRONMENT]).items()},
+        "restart_policy": role_vars["training_container_restart_policy"],
+        **options(role_vars, profile),
         **({"address": str(address)} if address else {}),
     }
 
 
-def network_mode(wishes: Mapping[str, Any]) -> str:
-    return str(wishes["cluster_network_mode"] or OVERLAY)
+def network_mode(role_vars: Mapping[str, Any]) -> str:
+    return str(role_vars["cluster_network_mode"] or OVERLAY)
 
 
-def network_name(wishes: Mapping[str, Any]) -> str:
+def network_name(role_vars: Mapping[str, Any]) -> str:
     """Return the engine's name of the network that the container is on."""
-    if network_mode(wishes) != OVERLAY:
+    if network_mode(role_vars) != OVERLAY:
         return "host"
-    return str(wishes["overlay_network_name"] or wishes["cluster_name"])
+    return str(role_vars["overlay_network_name"] or role_vars["cluster_name"])
 
 
 def labels_of(cluster: str, wanted: Mapping[str, Any]) -> dict[str, str]:
@@ -168,31 +168,33 @@ def _words(setting: str) -> str:
     return "image id" if setting == IMAGE_ID else setting
 
 
-def _shared_memory(wishes: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
+def _shared_memory(role_vars: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
     """Half of the memory, at least 1 GiB: Docker's 64 MiB ends in bus errors. It is a limit, nothing is set aside."""
-    requested = str(wishes["training_container_shm_size"])
+    requested = str(role_vars["training_container_shm_size"])
     if requested != "auto":
         return requested
     memory = mapping(facts.get("system")).get("memory_bytes")
     return f"{max(int((memory if isinstance(memory, int) else 0) / 2 / 1024**3), 1)}g"
 
 
-def _security_options(wishes: Mapping[str, Any]) -> list[str]:
-    options = [str(option) for option in wishes["training_container_security_opts"]]
+def _security_options(role_vars: Mapping[str, Any]) -> list[str]:
+    options = [str(option) for option in role_vars["training_container_security_opts"]]
     reported = any(option.startswith(NO_NEW_PRIVILEGES) for option in options)
-    return [*options, NO_NEW_PRIVILEGES] if wishes["training_container_no_new_privileges"] and not reported else options
+    return (
+        [*options, NO_NEW_PRIVILEGES] if role_vars["training_container_no_new_privileges"] and not reported else options
+    )
 
 
 def _device_requests(
-    wishes: Mapping[str, Any], facts: Mapping[str, Any], cluster: Mapping[str, Any]
+    role_vars: Mapping[str, Any], facts: Mapping[str, Any], cluster: Mapping[str, Any]
 ) -> list[dict[str, Any]]:
     """Return how it asks for all GPUs of its node, where the cluster computes on them."""
     if cluster.get("accelerator") != "cuda":
         return []
     requested = {
-        "mode": wishes["nvidia_container_toolkit_mode"] or "auto",
-        "engine_source": wishes["docker_source"] or "distribution",
-        "engine_config": wishes["docker_daemon_config"] or {},
+        "mode": role_vars["nvidia_container_toolkit_mode"] or "auto",
+        "engine_source": role_vars["docker_source"] or "distribution",
+        "engine_config": role_vars["docker_daemon_config"] or {},
     }
     found: list[dict[str, Any]] = toolkit_plan(facts, requested)["device_requests"]
     return found

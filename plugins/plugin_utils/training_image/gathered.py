@@ -14,15 +14,15 @@ from ..plan.gathered import Gathered
 ROLE = "training_image"
 
 
-def repository(wishes: Mapping[str, Any]) -> str:
+def repository(role_vars: Mapping[str, Any]) -> str:
     """Return the name of the image without its tag."""
-    if wishes["training_image_source"] == "build":
-        return str(wishes["training_image_repository"])
-    return re.sub(r":[^:/]*$", "", str(wishes["training_image_name"]))
+    if role_vars["training_image_source"] == "build":
+        return str(role_vars["training_image_repository"])
+    return re.sub(r":[^:/]*$", "", str(role_vars["training_image_name"]))
 
 
-def by_wishes(wishes: Mapping[str, Any]) -> dict[str, list[str]]:
-    return {"repositories": [repository(wishes)]}
+def by_role_vars(role_vars: Mapping[str, Any]) -> dict[str, list[str]]:
+    return {"repositories": [repository(role_vars)]}
 
 
-GATHERED = Gathered(by_wishes=by_wishes)
+GATHERED = Gathered(by_role_vars=by_role_vars)

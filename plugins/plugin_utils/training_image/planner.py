@@ -19,7 +19,7 @@ from ..core.values import mapping, texts
 from ..docker.unseen import unseen
 from ..plan.changes import Change, Changes, Consent, Inputs, RolePlan, Unknown
 from ..plan.container import container_of
-from ..plan.fold import Facts, Wishes
+from ..plan.fold import Facts, RoleVars
 from ..plan.jobs import active_jobs
 from .gathered import ROLE
 from .inputs import Trouble
@@ -52,18 +52,18 @@ _UNKNOWN_CONTENT = "an unknown content"
 
 @dataclass(frozen=True)
 class _Cluster:
-    """The image on all hosts of the cluster. The wishes of the first host count, as the image is one for all."""
+    """The image on all hosts of the cluster. The role_vars of the first host count, as the image is one for all."""
 
     hosts: Sequence[str]
     facts: Facts
-    wishes: Mapping[str, Any]
+    role_vars: Mapping[str, Any]
     reference: str
     recipe: Recipe | None
     addresses: Mapping[str, Any]
 
     @property
     def source(self) -> str:
-        return str(self.wishes["training_image_source"])
+        return str(self.role_vars["training_image_source"])
 
     @cached_property
     def contents(self) -> dict[str, str]:
@@ -103,14 +103,14 @@ class _Cluster:
 
     def _jobs(self, host: str) -> list[str]:
         facts = self.facts[host]
-        if container_of(facts, str(self.wishes["cluster_name"]), host).get("state") != "running":
+        if container_of(facts, str(self.role_vars["cluster_name"]), host).get("state") != "running":
             return []
         return active_jobs(facts)
 
     @cached_property
     def former(self) -> str:
         """The image of which the containers are made until now, where it is another one."""
-        cluster = str(self.wishes["cluster_name"])
+        cluster = str(self.role_vars["cluster_name"])
         images = [str(container_of(self.facts[host], cluster, host).get("image") or "") for host in self.hosts]
         others = [image for image in dict.fromkeys(images) if image not in ("", self.reference)]
         return ", ".join(others[:3])
@@ -125,7 +125,7 @@ class _Cluster:
             variable="training_container_allow_recreate",
             effect=f"image {self.reference} must be {what} while job {', '.join(dict.fromkeys(jobs))} runs, and the "
             "training containers are then made again",
-            given=bool(self.wishes["training_container_allow_recreate"]),
+            given=bool(self.role_vars["training_container_allow_recreate"]),
             otherwise="wait for the job, or stop it",
         )
 
@@ -146,28 +146,28 @@ class TrainingImagePlanner:
 
     role = ROLE
 
-    def files(self, wishes: Mapping[str, Any]) -> Iterable[str]:
+    def files(self, role_vars: Mapping[str, Any]) -> Iterable[str]:
         """Return which files of the controller the plan of a host reads."""
-        if wishes["training_image_source"] == "build" and wishes["deepspeed_launch_runtime"] != "host":
-            yield from files(wishes)
+        if role_vars["training_image_source"] == "build" and role_vars["deepspeed_launch_runtime"] != "host":
+            yield from files(role_vars)
 
-    def plan(self, facts: Facts, wishes: Wishes, inputs: Inputs) -> RolePlan:
-        nothing = {host: {**NOTHING, "removable": _removable(facts[host], wishes[host])} for host in facts}
+    def plan(self, facts: Facts, role_vars: RoleVars, inputs: Inputs) -> RolePlan:
+        nothing = {host: {**NOTHING, "removable": _removable(facts[host], role_vars[host])} for host in facts}
         hosts = texts(inputs.cluster.get("hosts"))
         if not hosts or "accelerator" not in inputs.cluster or any(host not in facts for host in hosts):
-            return RolePlan(acts=nothing)  # preflight says why
-        if any(wishes[host]["deepspeed_launch_runtime"] == "host" for host in hosts):
-            return RolePlan(acts=nothing)  # ranks are processes of the hosts
-        wished = wishes[hosts[0]]
-        built = recipe(wished, inputs) if wished["training_image_source"] == "build" else None
+            return RolePlan(task_inputs=nothing)  # preflight says why
+        if any(role_vars[host]["deepspeed_launch_runtime"] == "host" for host in hosts):
+            return RolePlan(task_inputs=nothing)  # ranks are processes of the hosts
+        desired = role_vars[hosts[0]]
+        built = recipe(desired, inputs) if desired["training_image_source"] == "build" else None
         if isinstance(built, Trouble):
             refusal = Problem(hosts[0], f"{built.subject} {built.text}", built.remedy)
-            return RolePlan(refusals=[refusal], acts=nothing)
-        reference = built.reference if built else str(wished.get("swarmspeed_image") or named(wished))
+            return RolePlan(refusals=[refusal], task_inputs=nothing)
+        reference = built.reference if built else str(desired.get("swarmspeed_image") or named(desired))
         addresses = mapping(mapping(inputs.cluster.get("underlay")).get("addresses"))
-        cluster = _Cluster(hosts, facts, wished, reference, built, addresses)
+        cluster = _Cluster(hosts, facts, desired, reference, built, addresses)
         changes = {host: _plan_host(cluster, host) for host in hosts}
-        old = {host: _old_images(cluster, host) if wished["training_image_prune"] else [] for host in hosts}
+        old = {host: _old_images(cluster, host) if desired["training_image_prune"] else [] for host in hosts}
         for host, names in old.items():
             for name in names:
                 changes[host].add(f"image {name}", True, None, "training_image_prune", tolerated=True)
@@ -175,7 +175,7 @@ class TrainingImagePlanner:
         return RolePlan(
             made,
             list(_refusals(cluster)),
-            acts={**nothing, **{host: {**nothing[host], **_act(cluster, host, old[host])} for host in hosts}},
+            task_inputs={**nothing, **{host: {**nothing[host], **_act(cluster, host, old[host])} for host in hosts}},
             facts={host: _without(facts[host], names) for host, names in old.items() if names},
             cluster={"image": reference},
         )
@@ -222,12 +222,12 @@ def _act(cluster: _Cluster, host: str, old: list[str]) -> dict[str, Any]:
     wants = makes or host in cluster.lacking
     return {
         "reference": cluster.reference,
-        "root": str(cluster.wishes["cluster_root"]),
+        "root": str(cluster.role_vars["cluster_root"]),
         "holder": cluster.holder,
         "content": "" if content == _UNKNOWN_CONTENT else content,
         "there": cluster.there,
         "pull": wants and cluster.source == "pull",
-        "archive": str(cluster.wishes["training_image_archive"]) if makes and cluster.source == "archive" else "",
+        "archive": str(cluster.role_vars["training_image_archive"]) if makes and cluster.source == "archive" else "",
         "build": _build(cluster, host) if makes and cluster.recipe else {},
         "chain": chain if host in chain else [],
         "addresses": dict(cluster.addresses) if host in chain else {},
@@ -236,13 +236,13 @@ def _act(cluster: _Cluster, host: str, old: list[str]) -> dict[str, Any]:
 
 
 def _build(cluster: _Cluster, host: str) -> dict[str, Any]:
-    made = cluster.recipe.act() if cluster.recipe else {}
+    made = cluster.recipe.task_input() if cluster.recipe else {}
     # By which a later run knows it as this cluster's, to remove it.
-    return {**made, "labels": {"swarmspeed.cluster": str(cluster.wishes["cluster_name"])}}
+    return {**made, "labels": {"swarmspeed.cluster": str(cluster.role_vars["cluster_name"])}}
 
 
-def _of_repository(facts: Mapping[str, Any], wishes: Mapping[str, Any]) -> list[str]:
-    prefix = f"{wishes['training_image_repository']}:"
+def _of_repository(facts: Mapping[str, Any], role_vars: Mapping[str, Any]) -> list[str]:
+    prefix = f"{role_vars['training_image_repository']}:"
     return [name for name in docker(facts, "images") if name.startswith(prefix)]
 
 
@@ -251,20 +251,20 @@ def _old_images(cluster: _Cluster, host: str) -> list[str]:
 
     By its name an image could be somebody else's, and by its label made from ours: both must say that it is ours.
     """
-    facts, name = cluster.facts[host], str(cluster.wishes["cluster_name"])
+    facts, name = cluster.facts[host], str(cluster.role_vars["cluster_name"])
     used = {mapping(container).get("image_id") for container in docker(facts, "containers").values()}
     images, clusters = docker(facts, "images"), docker(facts, "image_clusters")
     return sorted(
         image
-        for image in _of_repository(facts, cluster.wishes)
+        for image in _of_repository(facts, cluster.role_vars)
         if image != cluster.reference and images[image] not in used and clusters.get(image) == name
     )
 
 
-def _removable(facts: Mapping[str, Any], wishes: Mapping[str, Any]) -> list[str]:
+def _removable(facts: Mapping[str, Any], role_vars: Mapping[str, Any]) -> list[str]:
     """Return what teardown removes: all images of the repository, by consent."""
     running = mapping(facts.get("docker")).get("running")
-    return _of_repository(facts, wishes) if wishes["training_image_remove"] and running else []
+    return _of_repository(facts, role_vars) if role_vars["training_image_remove"] and running else []
 
 
 def _without(facts: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:

@@ -33,38 +33,38 @@ CUDA_SCRIPT, WHEEL_SCRIPT = f"{_FILES}/files/cuda_home.py", f"{_FILES}/files/dee
 DEFAULT_BASE = "debian:12-slim"
 
 
-def files(wishes: Mapping[str, Any]) -> Iterator[str]:
+def files(role_vars: Mapping[str, Any]) -> Iterator[str]:
     """Yield what is read of the controller for a build. All of a context counts for the tag, so it is read once."""
-    dockerfile, known = str(wishes["training_image_dockerfile"] or ""), bool(wishes.get("swarmspeed_image"))
-    authority = str(wishes["host_ca_certificate"] or "")
+    dockerfile, known = str(role_vars["training_image_dockerfile"] or ""), bool(role_vars.get("swarmspeed_image"))
+    authority = str(role_vars["host_ca_certificate"] or "")
     if authority:
         yield authority
-    yield from (f"{TEXT}{path}" for path in key_files(wishes["training_image_apt_repositories"]))
+    yield from (f"{TEXT}{path}" for path in key_files(role_vars["training_image_apt_repositories"]))
     if dockerfile:
-        context = _context(wishes)
+        context = _context(role_vars)
         yield from (f"{TEXT}{dockerfile}", f"{REAL}{dockerfile}", f"{REAL}{context}")
         if not known:
             yield f"{TREE}{context}"
         return
     yield from (TEMPLATE, CUDA_SCRIPT, WHEEL_SCRIPT)
-    yield from read_by_plan(wishes)
-    if wishes["training_image_wheelhouse"]:
-        yield f"{NAMES}{wishes['training_image_wheelhouse']}"
-    source = read_source(str(wishes["training_image_deepspeed_source"] or ""))
+    yield from read_by_plan(role_vars)
+    if role_vars["training_image_wheelhouse"]:
+        yield f"{NAMES}{role_vars['training_image_wheelhouse']}"
+    source = read_source(str(role_vars["training_image_deepspeed_source"] or ""))
     if isinstance(source, Source) and source.kind == "archive":
         yield from (f"{REAL}{source.path}", *([] if known else [f"{DIGEST}{source.path}"]))
 
 
-def _context(wishes: Mapping[str, Any]) -> str:
-    given = str(wishes["training_image_context"] or "")
-    return given or posixpath.dirname(str(wishes["training_image_dockerfile"])) or "."
+def _context(role_vars: Mapping[str, Any]) -> str:
+    given = str(role_vars["training_image_context"] or "")
+    return given or posixpath.dirname(str(role_vars["training_image_dockerfile"])) or "."
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """An image that is built from these wishes, for this cluster."""
+    """An image that is built from these role_vars, for this cluster."""
 
-    wishes: Mapping[str, Any]
+    role_vars: Mapping[str, Any]
     cluster: Mapping[str, Any]
     files: Mapping[str, str]
     source: Source = field(default_factory=lambda: Source("index"))
@@ -72,7 +72,7 @@ class Recipe:
     @cached_property
     def own(self) -> bool:
         """Whether the Dockerfile is the user's own."""
-        return bool(self.wishes["training_image_dockerfile"])
+        return bool(self.role_vars["training_image_dockerfile"])
 
     @property
     def versions(self) -> Mapping[str, Any]:
@@ -91,39 +91,39 @@ class Recipe:
     @property
     def built_base(self) -> str:
         """Return what the build stage begins with: where no wheel has nvcc (CUDA 12), an image of NVIDIA's has it."""
-        return str(self.wishes["training_image_base"] or self.versions.get("build_base") or DEFAULT_BASE)
+        return str(self.role_vars["training_image_base"] or self.versions.get("build_base") or DEFAULT_BASE)
 
     @property
     def base(self) -> str:
         """Return what the image begins with, of NVIDIA's images the small one."""
         small = str(self.versions.get("build_base") or "").replace("-devel-", "-base-")
-        return str(self.wishes["training_image_base"] or small or DEFAULT_BASE)
+        return str(self.role_vars["training_image_base"] or small or DEFAULT_BASE)
 
     @property
     def operators(self) -> list[str]:
         """One that is not there is compiled at the first step: minutes on each node, and it needs a compiler."""
-        preset = str(self.wishes["deepspeed_launch_ds_config_preset"] or "")
-        config = self.wishes["deepspeed_launch_ds_config"] or {}
-        return operator_names(self.wishes["training_image_deepspeed_ops"]) or needed_operators(
+        preset = str(self.role_vars["deepspeed_launch_ds_config_preset"] or "")
+        config = self.role_vars["deepspeed_launch_ds_config"] or {}
+        return operator_names(self.role_vars["training_image_deepspeed_ops"]) or needed_operators(
             self.accelerator, preset, config
         )
 
     @property
     def wheels(self) -> list[str]:
-        return self.files.get(f"{NAMES}{self.wishes['training_image_wheelhouse']}", "").splitlines()
+        return self.files.get(f"{NAMES}{self.role_vars['training_image_wheelhouse']}", "").splitlines()
 
     @cached_property
     def requirements(self) -> Requirements:
-        return Requirements() if self.own else requirements(self.wishes, self.files)
+        return Requirements() if self.own else requirements(self.role_vars, self.files)
 
     @property
     def authority(self) -> str:
-        path = str(self.wishes["host_ca_certificate"] or "")
+        path = str(self.role_vars["host_ca_certificate"] or "")
         return self.files[path] if path else ""
 
     @property
     def repositories(self) -> list[Repository]:
-        return repositories(self.wishes["training_image_apt_repositories"], self.files)
+        return repositories(self.role_vars["training_image_apt_repositories"], self.files)
 
     def script(self, name: str) -> str:
         return self.files[name].rstrip()
@@ -132,15 +132,15 @@ class Recipe:
     def dockerfile(self) -> str:
         """Return its text: the user's own as it is, or ours."""
         if self.own:
-            return self.files[f"{TEXT}{self.wishes['training_image_dockerfile']}"]
-        compiler = bool(self.wishes["training_image_compiler"])
-        python, operators = str(self.wishes["training_image_python"]), self.operators
+            return self.files[f"{TEXT}{self.role_vars['training_image_dockerfile']}"]
+        compiler = bool(self.role_vars["training_image_compiler"])
+        python, operators = str(self.role_vars["training_image_python"]), self.operators
         apt = ["g++", "make", f"{python}-dev"] if compiler else []
         return render(
             self.files[TEMPLATE],
             {
-                **self.wishes,
-                "host_ca_certificate": self.wishes["host_ca_certificate"] or "",
+                **self.role_vars,
+                "host_ca_certificate": self.role_vars["host_ca_certificate"] or "",
                 "requirements": self.requirements.path,
                 "source": self.source,
                 "accelerator": self.accelerator,
@@ -159,14 +159,14 @@ class Recipe:
 
     @property
     def context(self) -> str:
-        return self.files[f"{REAL}{_context(self.wishes)}"]
+        return self.files[f"{REAL}{_context(self.role_vars)}"]
 
     @property
     def name(self) -> str:
         """Return the Dockerfile's path in its context. Within it, its own NAME.dockerignore stays beside it."""
         if not self.own:
             return "Dockerfile"
-        return posixpath.relpath(self.files[f"{REAL}{self.wishes['training_image_dockerfile']}"], self.context)
+        return posixpath.relpath(self.files[f"{REAL}{self.role_vars['training_image_dockerfile']}"], self.context)
 
     @property
     def within(self) -> bool:
@@ -175,15 +175,15 @@ class Recipe:
 
     @property
     def reference(self) -> str:
-        known = self.wishes.get("swarmspeed_image")
-        return str(known or f"{self.wishes['training_image_repository']}:{fingerprint(self._goes_in())}")
+        known = self.role_vars.get("swarmspeed_image")
+        return str(known or f"{self.role_vars['training_image_repository']}:{fingerprint(self._goes_in())}")
 
     def _goes_in(self) -> Sequence[Any]:
         # Unlike a mirror, a further repository has other packages.
         further = [{"repositories": [one.identity for one in self.repositories]}] if self.repositories else []
         if self.own:
-            manifest = json.loads(self.files[f"{TREE}{_context(self.wishes)}"])
-            return [self.name, self.dockerfile, self.wishes["training_image_build_args"], manifest, *further]
+            manifest = json.loads(self.files[f"{TREE}{_context(self.role_vars)}"])
+            return [self.name, self.dockerfile, self.role_vars["training_image_build_args"], manifest, *further]
         script = self.script(CUDA_SCRIPT) if self.cuda else ""
         found: list[Any] = [self.dockerfile, self.wheels, str(self.versions.get("torch_index") or ""), script, *further]
         if self.requirements.path:
@@ -199,19 +199,19 @@ class Recipe:
         """Return what the build fetches through: a file that the shell of each step reads. May hold passwords."""
         return network_script(
             {
-                "proxy": self.wishes["training_image_proxy"],
-                "no_proxy": ",".join(map(str, self.wishes["cluster_no_proxy"])),
+                "proxy": self.role_vars["training_image_proxy"],
+                "no_proxy": ",".join(map(str, self.role_vars["cluster_no_proxy"])),
                 "torch_index": str(self.versions.get("torch_index") or ""),
-                "pip_index": self.wishes["training_image_pip_index"],
-                "apt_sources": self.wishes["training_image_apt_sources"],
+                "pip_index": self.role_vars["training_image_pip_index"],
+                "apt_sources": self.role_vars["training_image_apt_sources"],
                 "repositories": self.repositories,
                 "certificate": self.authority,
             }
         )
 
-    def act(self) -> dict[str, Any]:
+    def task_input(self) -> dict[str, Any]:
         """Return what the role's tasks read where it is built. May hold passwords."""
-        root = str(self.wishes["cluster_root"])
+        root = str(self.role_vars["cluster_root"])
         context, place = f"{root}/image", f"{root}/image.build"
         # One from outside of its context stays outside: a build could copy it.
         path = f"{place if self.own and not self.within else context}/{self.name if self.within else 'Dockerfile'}"
@@ -220,14 +220,14 @@ class Recipe:
             "context": context,
             "place": place,
             "base": self.base,
-            "base_archive": str(self.wishes["training_image_base_archive"] or ""),
+            "base_archive": str(self.role_vars["training_image_base_archive"] or ""),
             "dockerfile": path,
             "text": "" if self.within else self.dockerfile,
             "own": self.context if self.own else "",
-            "arguments": dict(self.wishes["training_image_build_args"] or {}) if self.own else {},
+            "arguments": dict(self.role_vars["training_image_build_args"] or {}) if self.own else {},
             "texts": [] if self.own else self._texts(),
             "archive": self._archive(),
-            "wheelhouse": "" if self.own else str(self.wishes["training_image_wheelhouse"] or ""),
+            "wheelhouse": "" if self.own else str(self.role_vars["training_image_wheelhouse"] or ""),
             "wheels": [] if self.own else self.wheels,
             "network": self.network,
         }
@@ -253,20 +253,20 @@ class Recipe:
         return {"source": self.files[f"{REAL}{self.source.path}"], "path": f"deepspeed/source{self.source.suffix}"}
 
 
-def recipe(wishes: Mapping[str, Any], inputs: Inputs) -> Recipe | Trouble:
+def recipe(role_vars: Mapping[str, Any], inputs: Inputs) -> Recipe | Trouble:
     """Return what the image is built of, or what is wrong with it."""
-    own = bool(wishes["training_image_dockerfile"])
-    source = Source("index") if own else read_source(str(wishes["training_image_deepspeed_source"] or ""))
+    own = bool(role_vars["training_image_dockerfile"])
+    source = Source("index") if own else read_source(str(role_vars["training_image_deepspeed_source"] or ""))
     if isinstance(source, Trouble):
         return source
-    found = Recipe(wishes, inputs.cluster, inputs.files, source)
-    pins = pins_of(str(found.versions.get("torch") or ""), str(wishes["training_image_deepspeed_version"] or ""))
+    found = Recipe(role_vars, inputs.cluster, inputs.files, source)
+    pins = pins_of(str(found.versions.get("torch") or ""), str(role_vars["training_image_deepspeed_version"] or ""))
     return _incomplete(found) or next(troubles(found.requirements, pins), found)
 
 
 def _incomplete(found: Recipe) -> Trouble | None:
     """Return which wheels a wheelhouse lacks that no variable names: pip would say so after minutes."""
-    folder = str(found.wishes["training_image_wheelhouse"] or "")
+    folder = str(found.role_vars["training_image_wheelhouse"] or "")
     if found.own or not folder:
         return None
     lacking = without_wheel(found.wheels)
@@ -280,7 +280,7 @@ def _incomplete(found: Recipe) -> Trouble | None:
     )
 
 
-def named(wishes: Mapping[str, Any]) -> str:
+def named(role_vars: Mapping[str, Any]) -> str:
     """Return the image that is pulled, loaded or there, with its tag."""
-    name = str(wishes["training_image_name"])
+    name = str(role_vars["training_image_name"])
     return name if ":" in name.rpartition("/")[2] else f"{name}:latest"

@@ -37,19 +37,19 @@ class Requirements:
     auto: bool = False
 
 
-def read_by_plan(wishes: Mapping[str, Any]) -> list[str]:
+def read_by_plan(role_vars: Mapping[str, Any]) -> list[str]:
     """Return under which name the plan reads the file; empty where it reads none."""
-    given = str(wishes[VARIABLE] or "")
+    given = str(role_vars[VARIABLE] or "")
     if given != AUTO:
         return [f"{TEXT}{given}"] if given else []
-    fetched = isinstance(wishes.get("swarmspeed_source"), Mapping)
-    folder = source_of(wishes)[0] if fetched or not wishes["workspace_source_ref"] else ""
-    return [f"{BESIDE}{folder}{BETWEEN}{posixpath.join(_folder(wishes), NAME)}"] if folder else []
+    fetched = isinstance(role_vars.get("swarmspeed_source"), Mapping)
+    folder = source_of(role_vars)[0] if fetched or not role_vars["workspace_source_ref"] else ""
+    return [f"{BESIDE}{folder}{BETWEEN}{posixpath.join(_folder(role_vars), NAME)}"] if folder else []
 
 
-def requirements(wishes: Mapping[str, Any], files: Mapping[str, str]) -> Requirements:
+def requirements(role_vars: Mapping[str, Any], files: Mapping[str, str]) -> Requirements:
     """Return what the file says."""
-    for name in read_by_plan(wishes):
+    for name in read_by_plan(role_vars):
         if name.startswith(TEXT):
             return Requirements(name[len(TEXT) :], files[name])
         found = mapping(json.loads(files[name]))
@@ -102,12 +102,12 @@ def _requirement(line: str) -> tuple[str, Requirement | None]:
     return re.sub(r"[-_.]+", "-", found.name).lower(), found
 
 
-def _folder(wishes: Mapping[str, Any]) -> str:
+def _folder(role_vars: Mapping[str, Any]) -> str:
     """Return the script's folder below the source; that of the source itself where no file is named."""
     # What it names is decided with its ./, without which "train" would be a command.
-    script = str(wishes["deepspeed_launch_script"] or "")
+    script = str(role_vars["deepspeed_launch_script"] or "")
     try:
-        kind = program(script, [str(word) for word in wishes["deepspeed_launch_launcher_args"] or []]).kind
+        kind = program(script, [str(word) for word in role_vars["deepspeed_launch_launcher_args"] or []]).kind
     except ProgramError:
         return ""
     folder = posixpath.normpath(posixpath.dirname(in_workspace(script))) if kind == FILE else "."

@@ -90,7 +90,7 @@ class Environment:
         quiet = ["--disable-pip-version-check", "--no-cache-dir", "--quiet"]
         return [self.interpreter, "-m", "pip", "install", *quiet, *found, *arguments]
 
-    def act(self, cpus: Any) -> dict[str, Any]:
+    def task_input(self, cpus: Any) -> dict[str, Any]:
         """Return what the role's tasks read where it is made; ``cpus`` is the number of the host's processors."""
         index = ["--index-url", self.index] if self.index and not self.wheelhouse else []
         release = f"deepspeed=={self.deepspeed}"
@@ -139,29 +139,29 @@ class Environment:
         }
 
 
-def environment(wishes: Mapping[str, Any], inputs: Inputs) -> Environment:
+def environment(role_vars: Mapping[str, Any], inputs: Inputs) -> Environment:
     """Return what is configured for a host's environment, with what the cluster says."""
     versions = inputs.cluster.get("versions") or {}
     accelerator = str(inputs.cluster["accelerator"])
-    wheelhouse = str(wishes["workspace_python_wheelhouse"] or "")
-    names = list(wishes["workspace_python_deepspeed_ops"] or [])
-    nvcc = compiler(wishes, inputs.cluster)
+    wheelhouse = str(role_vars["workspace_python_wheelhouse"] or "")
+    names = list(role_vars["workspace_python_deepspeed_ops"] or [])
+    nvcc = compiler(role_vars, inputs.cluster)
     if not names and (accelerator == "cpu" or nvcc):
         # Without nvcc of PyTorch's release nothing is compiled on GPUs beforehand unless it is named.
-        names = operator_names(wishes["training_image_deepspeed_ops"]) or needed_operators(
+        names = operator_names(role_vars["training_image_deepspeed_ops"]) or needed_operators(
             accelerator,
-            str(wishes["deepspeed_launch_ds_config_preset"] or ""),
-            wishes["deepspeed_launch_ds_config"] or {},
+            str(role_vars["deepspeed_launch_ds_config_preset"] or ""),
+            role_vars["deepspeed_launch_ds_config"] or {},
         )
     return Environment(
-        path=str(wishes["workspace_python_environment"]),
-        root=str(wishes["cluster_root"]),
-        python=str(wishes["workspace_python"]),
-        torch=str(wishes["workspace_python_torch"] or versions.get("torch") or ""),
-        index=str(wishes["workspace_python_torch_index"] or versions.get("torch_index") or ""),
-        deepspeed=str(wishes["workspace_python_deepspeed_version"]),
+        path=str(role_vars["workspace_python_environment"]),
+        root=str(role_vars["cluster_root"]),
+        python=str(role_vars["workspace_python"]),
+        torch=str(role_vars["workspace_python_torch"] or versions.get("torch") or ""),
+        index=str(role_vars["workspace_python_torch_index"] or versions.get("torch_index") or ""),
+        deepspeed=str(role_vars["workspace_python_deepspeed_version"]),
         operators=names,
-        packages=list(wishes["workspace_python_packages"] or []),
+        packages=list(role_vars["workspace_python_packages"] or []),
         accelerator=accelerator,
         wheelhouse=wheelhouse,
         wheels=inputs.files.get(f"{NAMES}{wheelhouse}", "").splitlines() if wheelhouse else [],
@@ -171,28 +171,28 @@ def environment(wishes: Mapping[str, Any], inputs: Inputs) -> Environment:
     )
 
 
-def compiler(wishes: Mapping[str, Any], cluster: Mapping[str, Any]) -> list[str]:
+def compiler(role_vars: Mapping[str, Any], cluster: Mapping[str, Any]) -> list[str]:
     """Return the requirements that bring nvcc of the CUDA that PyTorch has: none on CPUs, nor where no wheel has it.
 
     They were chosen for the PyTorch of the cluster, so none go with another one or another index that the host names.
     """
     versions = cluster.get("versions") or {}
     for name in ("torch", "torch_index"):
-        if str(wishes[f"workspace_python_{name}"] or "") not in ("", str(versions.get(name) or "")):
+        if str(role_vars[f"workspace_python_{name}"] or "") not in ("", str(versions.get(name) or "")):
             return []
-    if cluster.get("accelerator") != "cuda" or not wishes["workspace_python_compiler"]:
+    if cluster.get("accelerator") != "cuda" or not role_vars["workspace_python_compiler"]:
         return []
     return [str(one) for one in versions.get("compiler") or []]
 
 
-def cuda_home(wishes: Mapping[str, Any], cluster: Mapping[str, Any]) -> str:
+def cuda_home(role_vars: Mapping[str, Any], cluster: Mapping[str, Any]) -> str:
     """Return where CUDA's compiler is in the environment, for ranks; empty where it is not."""
-    path = str(wishes["workspace_python_environment"] or "")
-    return f"{path}/cuda" if path and compiler(wishes, cluster) else ""
+    path = str(role_vars["workspace_python_environment"] or "")
+    return f"{path}/cuda" if path and compiler(role_vars, cluster) else ""
 
 
-def nodes(wishes: Mapping[str, Any], cluster: Mapping[str, Any]) -> list[str]:
+def nodes(role_vars: Mapping[str, Any], cluster: Mapping[str, Any]) -> list[str]:
     """Return the nodes of the job. Hosts that it leaves out need no environment. Raises ``HostsError``."""
-    include, exclude = wishes["deepspeed_launch_include"], wishes["deepspeed_launch_exclude"]
+    include, exclude = role_vars["deepspeed_launch_include"], role_vars["deepspeed_launch_exclude"]
     chosen = filters.plan(cluster["slots"], include or None, exclude or None).chosen
     return [host.name for host in chosen]

@@ -36,21 +36,21 @@ def apt_packages(python: str, further: list[str]) -> list[str]:
     return list(dict.fromkeys([python, f"{python}-venv", f"{python}-dev", "g++", "make", "numactl", *further]))
 
 
-def ours(wishes: Mapping[str, Any]) -> list[str]:
+def ours(role_vars: Mapping[str, Any]) -> list[str]:
     """Return the folders of which it is recorded whether they are ours."""
-    return [str(wishes["cluster_root"]), str(wishes["workspace_path"])]
+    return [str(role_vars["cluster_root"]), str(role_vars["workspace_path"])]
 
 
-def by_wishes(wishes: Mapping[str, Any]) -> dict[str, Any]:
+def by_role_vars(role_vars: Mapping[str, Any]) -> dict[str, Any]:
     """Return what is gathered for a host's own variables. What is of another type is reported where it is planned."""
-    source, environment = source_of(wishes)[0], str(wishes["workspace_python_environment"] or "")
+    source, environment = source_of(role_vars)[0], str(role_vars["workspace_python_environment"] or "")
     # Also without a source: containers can write there, and so no link below it is followed for any role's files.
-    path = str(wishes["workspace_path"])
-    found: dict[str, Any] = {"trees": {path: {}}, "folders": requested_folders(wishes, ours(wishes))}
+    path = str(role_vars["workspace_path"])
+    found: dict[str, Any] = {"trees": {path: {}}, "folders": requested_folders(role_vars, ours(role_vars))}
     if source:
         if not Path(source).is_dir():
             raise VariableError(f"workspace_source: {source} is not a directory on the controller")
-        exclude = wishes["workspace_exclude"]
+        exclude = role_vars["workspace_exclude"]
         with contextlib.suppress(TypeError):
             exclude = [str(name) for name in check_type_list(exclude)]
         manifest = tree_manifest(source, exclude)
@@ -59,16 +59,16 @@ def by_wishes(wishes: Mapping[str, Any]) -> dict[str, Any]:
         wanted = {**manifest, **{f"{tree}/{name}": digest for name, digest in manifest.items()}}
         found["trees"] = {path: wanted}
         found["code"] = path
-        found["jobs"] = f"{wishes['cluster_root']}/jobs"
+        found["jobs"] = f"{role_vars['cluster_root']}/jobs"
         sizes = {name: Path(source, name).stat().st_size for name in manifest}
         found["tree_sizes"] = {path: {**sizes, **{f"{tree}/{name}": size for name, size in sizes.items()}}}
     if environment:
         found["files"] = [{"path": environment}, {"path": record_path(environment), "content": True}]
-        found["jobs"] = f"{wishes['cluster_root']}/jobs"
+        found["jobs"] = f"{role_vars['cluster_root']}/jobs"
         with contextlib.suppress(TypeError):
-            further = [str(name) for name in check_type_list(wishes["workspace_apt_packages"])]
-            found["packages"] = apt_packages(str(wishes["workspace_python"]), further)
+            further = [str(name) for name in check_type_list(role_vars["workspace_apt_packages"])]
+            found["packages"] = apt_packages(str(role_vars["workspace_python"]), further)
     return found
 
 
-GATHERED = Gathered(by_wishes=by_wishes)
+GATHERED = Gathered(by_role_vars=by_role_vars)

@@ -17,7 +17,7 @@ from ..core.values import mapping, texts
 from ..plan.changes import Change, Changes, Inputs, RolePlan, Unknown
 from ..plan.controller import NAMES, source_of
 from ..plan.files import found_file
-from ..plan.fold import Facts, Wishes
+from ..plan.fold import Facts, RoleVars
 from ..plan.managed_file import ManagedFile
 from ..plan.owned import add_records, entries, ours_to_change, recorded, unrecorded
 from ..plan.text import KNOWN_AFTER
@@ -52,10 +52,10 @@ class _Host:
 
     name: str
     facts: Mapping[str, Any]
-    wishes: Mapping[str, Any]
+    role_vars: Mapping[str, Any]
     changes: Changes
     refusals: list[Problem] = field(default_factory=list)
-    act: dict[str, Any] = field(default_factory=lambda: dict(NOTHING))
+    task_input: dict[str, Any] = field(default_factory=lambda: dict(NOTHING))
     after: dict[str, Any] = field(default_factory=dict)
 
     def part(self, name: str) -> Mapping[str, Any]:
@@ -70,27 +70,27 @@ class WorkspacePlanner:
 
     role = ROLE
 
-    def files(self, wishes: Mapping[str, Any]) -> Iterable[str]:
+    def files(self, role_vars: Mapping[str, Any]) -> Iterable[str]:
         """Return which files of the controller the plan of a host reads."""
-        if wishes["workspace_python_environment"] and wishes["workspace_python_wheelhouse"]:
-            yield f"{NAMES}{wishes['workspace_python_wheelhouse']}"
-        if wishes["workspace_python_environment"] and wishes["workspace_python_compiler"]:
+        if role_vars["workspace_python_environment"] and role_vars["workspace_python_wheelhouse"]:
+            yield f"{NAMES}{role_vars['workspace_python_wheelhouse']}"
+        if role_vars["workspace_python_environment"] and role_vars["workspace_python_compiler"]:
             yield CUDA_SCRIPT
 
-    def plan(self, facts: Facts, wishes: Wishes, inputs: Inputs) -> RolePlan:
-        hosts = [_Host(name, found, wishes[name], Changes(ROLE, name)) for name, found in facts.items()]
+    def plan(self, facts: Facts, role_vars: RoleVars, inputs: Inputs) -> RolePlan:
+        hosts = [_Host(name, found, role_vars[name], Changes(ROLE, name)) for name, found in facts.items()]
         for host in hosts:
             _plan_records(host)
             others = len(host.changes.found)
             _plan_code(host)
-            if runs_apart(facts.values(), host.wishes):
+            if runs_apart(facts.values(), host.role_vars):
                 host.changes.found[others:] = tolerated(host.changes.found[others:])
             _plan_environment(host, inputs)
         changes: list[Change] = [change for host in hosts for change in host.changes.found]
         return RolePlan(
             changes,
             [refusal for host in hosts for refusal in host.refusals],
-            acts={host.name: host.act for host in hosts},
+            task_inputs={host.name: host.task_input for host in hosts},
             facts={host.name: {**host.facts, **host.after} for host in hosts if host.changes.found},
         )
 
@@ -98,24 +98,24 @@ class WorkspacePlanner:
 def _plan_records(host: _Host) -> None:
     """Record folders before code is put into them, and a workspace that is there, as a container mounts it."""
     sends = any(_differing(host))
-    records = unrecorded(host.facts, ours(host.wishes), there=not sends)
+    records = unrecorded(host.facts, ours(host.role_vars), there=not sends)
     add_records(host.changes, host.facts, records)
-    host.act["owned"] = entries(records)
+    host.task_input["owned"] = entries(records)
     if records:
         host.after["folders"] = recorded(host.facts, records)
 
 
 def _differing(host: _Host) -> tuple[list[str], list[str]]:
     """Return the files of the source that are missing, and those that differ; none without a source."""
-    path = str(host.wishes["workspace_path"])
-    if not source_of(host.wishes)[0]:
+    path = str(host.role_vars["workspace_path"])
+    if not source_of(host.role_vars)[0]:
         return [], []
     missing = texts(host.part("trees_missing").get(path))
     return missing, [name for name in texts(host.part("trees").get(path)) if name not in set(missing)]
 
 
 def _plan_code(host: _Host) -> None:
-    (source, name), path = source_of(host.wishes), str(host.wishes["workspace_path"])
+    (source, name), path = source_of(host.role_vars), str(host.role_vars["workspace_path"])
     wrong, code = texts(host.part("trees").get(path)), host.part("code")
     trees = {name.split("/")[2] for name in wrong if name.startswith(f"{CODE}/") and name.count("/") > 2}
     readers, left = texts(code.get("readers")), texts(code.get("left"))
@@ -151,17 +151,17 @@ def _plan_code(host: _Host) -> None:
     for digest in unneeded:
         host.changes.add(f"{path}/{CODE}/{digest}", "code of an earlier source", None, "no job was started from it")
     copied = mapping(code.get("copied"))
-    host.act["code"] = {
+    host.task_input["code"] = {
         "folders": [
             {"path": item.path, "mode": item.mode}
             for item in ours_to_change(
                 host.facts,
-                [ManagedFile(str(host.wishes["cluster_root"]), None, "0700"), ManagedFile(path, None, "0755")],
+                [ManagedFile(str(host.role_vars["cluster_root"]), None, "0700"), ManagedFile(path, None, "0755")],
             )
         ],
         "source": source,
         "path": path,
-        "archive": f"{host.wishes['cluster_root']}/workspace.tar.gz",
+        "archive": f"{host.role_vars['cluster_root']}/workspace.tar.gz",
         "trees": [f"{CODE}/{digest}" for digest in sorted(trees)],
         "copies": bool(copies),
         "record": record,
@@ -191,30 +191,30 @@ def _add_code(host: _Host, name: str, path: str, trees: set[str], missing: set[s
 
 
 def _plan_environment(host: _Host, inputs: Inputs) -> None:
-    path = str(host.wishes["workspace_python_environment"] or "")
+    path = str(host.role_vars["workspace_python_environment"] or "")
     if not path:
         return
     folder, record = (found_file(host.part("files"), name) for name in (path, record_path(path)))
-    host.act["made"] = record.get("exists") is True
+    host.task_input["made"] = record.get("exists") is True
     if "accelerator" not in inputs.cluster:
         return  # what concerns all hosts is not known; preflight says why
     try:
-        host.act["nodes"] = nodes(host.wishes, inputs.cluster)
+        host.task_input["nodes"] = nodes(host.role_vars, inputs.cluster)
     except HostsError as error:
         remedy = "correct deepspeed_launch_include and deepspeed_launch_exclude"
         host.refuse(" ".join(str(error).split()).rstrip("."), remedy)
         return
-    wanted = environment(host.wishes, inputs)
-    host.act["wanted"] = wanted.fingerprint
-    if host.name not in host.act["nodes"]:
+    wanted = environment(host.role_vars, inputs)
+    host.task_input["wanted"] = wanted.fingerprint
+    if host.name not in host.task_input["nodes"]:
         return
-    host.act["interpreter"] = wanted.interpreter
+    host.task_input["interpreter"] = wanted.interpreter
     _plan_packages(host, wanted)
     found = str(record.get("content") or "").strip()
     if found == wanted.fingerprint:
         return
     before: str | None = _HALF if found == INCOMPLETE else _OTHER
-    if not host.act["made"]:
+    if not host.task_input["made"]:
         before = None
         if folder.get("exists") is True:
             host.refuse(
@@ -226,7 +226,7 @@ def _plan_environment(host: _Host, inputs: Inputs) -> None:
     if running:
         host.refuse(f"{path} must be made again, but job {', '.join(running)} runs", "wait for the job or stop it")
     host.changes.add(f"Python environment {path}", before, wanted.content)
-    host.act["environment"] = wanted.act(mapping(host.facts.get("system")).get("cpus") or 1)
+    host.task_input["environment"] = wanted.task_input(mapping(host.facts.get("system")).get("cpus") or 1)
     host.after["files"] = {
         **host.part("files"),
         path: {**folder, "exists": True},
@@ -236,9 +236,9 @@ def _plan_environment(host: _Host, inputs: Inputs) -> None:
 
 def _plan_packages(host: _Host, wanted: Environment) -> None:
     installed = host.part("packages")
-    requested = apt_packages(wanted.python, texts(host.wishes["workspace_apt_packages"]))
-    host.act["packages"] = [name for name in requested if not installed.get(name)]
-    for name in host.act["packages"]:
+    requested = apt_packages(wanted.python, texts(host.role_vars["workspace_apt_packages"]))
+    host.task_input["packages"] = [name for name in requested if not installed.get(name)]
+    for name in host.task_input["packages"]:
         host.changes.add(f"package {name}", None, Unknown("the version that apt chooses"), "for a Python environment")
-    if host.act["packages"]:
-        host.after["packages"] = {**installed, **dict.fromkeys(host.act["packages"], KNOWN_AFTER)}
+    if host.task_input["packages"]:
+        host.after["packages"] = {**installed, **dict.fromkeys(host.task_input["packages"], KNOWN_AFTER)}

@@ -13,9 +13,9 @@ from ..core.values import mapping
 from ..plan.changes import Change
 
 
-def runs_apart(facts: Iterable[Mapping[str, Any]], wishes: Mapping[str, Any]) -> bool:
+def runs_apart(facts: Iterable[Mapping[str, Any]], role_vars: Mapping[str, Any]) -> bool:
     """Whether the configured job runs on any host, with code and files of its own."""
-    name = str(wishes.get("deepspeed_launch_name") or "")
+    name = str(role_vars.get("deepspeed_launch_name") or "")
     return any(name in mapping(mapping(found.get("code")).get("running")) for found in facts)
 
 

@@ -41,7 +41,7 @@ def pack(file: str, task: str, place: Path, names: list[str]) -> list[str]:
     loader = DataLoader()
     archive = place / "archive.tar"
     variables = {
-        "_workspace_act": {"code": {"source": str(place / "source")}},
+        "_workspace_input": {"code": {"source": str(place / "source")}},
         "_training_image_sent": {"folder": str(place / "source"), "names": names},
         "_workspace_manifest": dict.fromkeys(names, "x"),
         "_workspace_archive": {"path": str(archive)},

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.asset_hosts import act, host, plan
+from tests.asset_hosts import host, plan, task_input
 from tests.planned_roles import GATHER, REPORT, PlannedRole
 from tests.role_values import NODES, value, variables
 
 ROLE = PlannedRole("assets")
-MADE = act(plan(host(), host()), NODES[1])
+MADE = task_input(plan(host(), host()), NODES[1])
 
 
 def test_what_is_planned_is_distributed_and_all_is_planned_again() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.role_values import acts, load, value, variables
+from tests.role_values import load, task_inputs, value, variables
 
 # Whether the roles of Docker have anything to do is planned: tests/unit/plugins/plugin_utils.
 ENVIRONMENT = {"workspace_python_environment": "/opt/train"}
@@ -18,7 +18,9 @@ ENVIRONMENT = {"workspace_python_environment": "/opt/train"}
 def done(file: str, **changed: Any) -> list[str]:
     """Return the tasks of a file, that would run, as far as their own conditions show."""
     given = variables(file.split("/", maxsplit=1)[0], ansible_check_mode=False, **changed)
-    return [next(key for key in task if "." in key or key == "block") for task in load(file) if acts(task, given)]
+    return [
+        next(key for key in task if "." in key or key == "block") for task in load(file) if task_inputs(task, given)
+    ]
 
 
 def test_nothing_of_docker_is_verified_there() -> None:

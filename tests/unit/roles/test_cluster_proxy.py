@@ -38,9 +38,9 @@ def docker_proxy(**changed: Any) -> Any:
     return value("docker_proxy", variables(cluster_proxy=URL, **NODES, **changed))
 
 
-def environment(of_cluster: dict[str, Any] = CLUSTER, **wished: Any) -> dict[str, str]:
+def environment(of_cluster: dict[str, Any] = CLUSTER, **desired: Any) -> dict[str, str]:
     """Return the variables of a rank, as the file on its node has them."""
-    entry = files(plan(host(), of_cluster, **wished))[f"{ETC}/env"]
+    entry = files(plan(host(), of_cluster, **desired))[f"{ETC}/env"]
     assert entry["secret"] and entry["mode"] == "0600"
     return dict(line.split("=", 1) for line in entry["content"].splitlines())
 

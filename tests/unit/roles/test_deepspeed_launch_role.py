@@ -14,7 +14,7 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.managed_fi
 
 from tests.adversary.hostile import facts as honest
 from tests.planned_roles import END, HERE, REPORT, PlannedRole
-from tests.role_values import acts, templar, variables
+from tests.role_values import task_inputs, templar, variables
 from tests.stand_ins import StandIns, changed
 
 ROLE = PlannedRole(
@@ -29,8 +29,8 @@ TAGS = ["hostfile", "ds_config", "launch"]
 """Without them it does nothing under --tags hostfile."""
 
 
-def planned(pending: bool, **act: Any) -> dict[str, Any]:
-    return ROLE.plan(pending, **{"etc": "/e", "slots": {HERE: 1}, "configured": True, **act})
+def planned(pending: bool, **task_input: Any) -> dict[str, Any]:
+    return ROLE.plan(pending, **{"etc": "/e", "slots": {HERE: 1}, "configured": True, **task_input})
 
 
 def test_the_tags_of_files_let_it_plan_and_end() -> None:
@@ -250,4 +250,4 @@ def test_teardown_removes_the_container_of_tensorboard_that_is_ours(docker: Any,
     task = ROLE.task("teardown", "Remove the container of TensorBoard")
     assert task["community.docker.docker_container"]["state"] == "absent"
     facts = {"swarmspeed": {} if docker is None else {"docker": docker}}
-    assert acts(task, ROLE.given(None, ansible_facts=facts)) is removed
+    assert task_inputs(task, ROLE.given(None, ansible_facts=facts)) is removed

@@ -22,7 +22,7 @@ def test_changes_are_simulated_before_they_are_applied() -> None:
 
 
 @pytest.mark.parametrize(
-    ("act", "name"),
+    ("task_input", "name"),
     [
         ({}, None),
         ({"files": [{"path": "/x"}]}, "Write Docker's repository and the engine's proxy"),
@@ -36,6 +36,6 @@ def test_changes_are_simulated_before_they_are_applied() -> None:
         ({"release": ["docker.io"]}, "Release packages that no longer need to be held"),
     ],
 )
-def test_each_part_of_the_plan_has_its_task(act: dict[str, Any], name: str | None) -> None:
-    names = ROLE.names("converge", ROLE.plan(True, **act))
+def test_each_part_of_the_plan_has_its_task(task_input: dict[str, Any], name: str | None) -> None:
+    names = ROLE.names("converge", ROLE.plan(True, **task_input))
     assert set(names) == {*ALWAYS, *([name] if name else [])} and names[-1] == ALWAYS[-1]

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.host.gathered import GATHERED, by_wishes
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.host.gathered import GATHERED, by_role_vars
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.host.planner import HostPlanner
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import Inputs
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.files import ABSENT
@@ -25,7 +25,7 @@ from tests.plain_hosts import IPTABLES, OPEN
 from tests.role_values import defaults
 from tests.stand_ins import StandIns, changed
 
-WISHED: dict[str, Any] = {"host_sysctls": {"vm.swappiness": 10}}
+DESIRED: dict[str, Any] = {"host_sysctls": {"vm.swappiness": 10}}
 DEFAULTS = defaults()
 INSTALLED = dict.fromkeys(DEFAULTS["host_packages"], "1")
 CHANGING = ["copy", "copy", "copy", "apt", "command"]
@@ -36,16 +36,16 @@ def facts(dpkg: dict[str, Any] | None = None, **packages: str) -> dict[str, Any]
     return {
         **honest(),
         "packages": {**dict.fromkeys(DEFAULTS["host_packages"]), **packages},
-        "files": {entry["path"]: ABSENT for entry in (*GATHERED.files, *by_wishes(DEFAULTS)["files"])},
+        "files": {entry["path"]: ABSENT for entry in (*GATHERED.files, *by_role_vars(DEFAULTS)["files"])},
         "sysctls": {"vm.swappiness": "60"},
         "dpkg": {"unfinished": [], "journal": False, "busy": False, **(dpkg or {})},
         "firewall": {**OPEN, "active": ["iptables"], "iptables": IPTABLES},
     }
 
 
-def after(before: dict[str, Any], **wished: Any) -> dict[str, Any]:
+def after(before: dict[str, Any], **desired: Any) -> dict[str, Any]:
     """Return the facts of the host once the role has done what it plans."""
-    made = fold([HostPlanner()], {"h": before}, {"h": {**DEFAULTS, **WISHED, **wished}}, Inputs())
+    made = fold([HostPlanner()], {"h": before}, {"h": {**DEFAULTS, **DESIRED, **desired}}, Inputs())
     return dict(made.facts["h"]) | {"packages": INSTALLED}
 
 
@@ -59,14 +59,14 @@ def hosts(tmp_path: Path) -> StandIns:
 
 
 def test_it_gathers_plans_and_acts_where_something_is_to_be_done(hosts: StandIns) -> None:
-    output = hosts.play(**WISHED)
+    output = hosts.play(**DESIRED)
     assert changed(output)["ready"] == 0 and changed(output)["empty"] > 0, output
     sent = hosts.modules("empty")
     assert (sent[0], sent[-1]) == ("node_facts", "node_facts")
     assert [name for name in sent[1:-1] if name not in ("stat", "file")] == CHANGING
     assert hosts.modules("ready") == ["node_facts"]
     # A second run gathers and plans, and not one task follows.
-    output = hosts.play(**WISHED)
+    output = hosts.play(**DESIRED)
     assert changed(output) == {"empty": 0, "ready": 0}, output
     assert (hosts.modules("empty"), hosts.modules("ready")) == (["node_facts"], ["node_facts"])
     tasks = re.findall(r"^TASK \[(?:swarmspeed.cluster.)?(.*?)\]", output, re.M)
@@ -79,7 +79,7 @@ def test_it_gathers_plans_and_acts_where_something_is_to_be_done(hosts: StandIns
 
 @pytest.mark.slow  # it runs ansible-playbook; CI has one of these a role
 def test_check_mode_prints_the_plan_and_reports_it_by_one_task_a_host(hosts: StandIns) -> None:
-    output = hosts.play("--check", "--diff", "-e", f"cluster_plan_file={hosts.folder}/plan.json", **WISHED)
+    output = hosts.play("--check", "--diff", "-e", f"cluster_plan_file={hosts.folder}/plan.json", **DESIRED)
     assert changed(output) == {"empty": 1, "ready": 0}, output
     assert (hosts.modules("empty"), hosts.modules("ready")) == (["node_facts"], ["node_facts"])
     assert (
@@ -106,12 +106,12 @@ def test_an_interrupted_dpkg_is_repaired_first_and_by_consent(tmp_path: Path) ->
     container = {**broken["docker"]["containers"]["lab-gpu1"], "state": "running"}
     broken["docker"] = {**broken["docker"], "containers": {"job": container}}
     hosts.add("broken", broken, {**broken, "dpkg": {"unfinished": [], "journal": False, "busy": False}})
-    output = hosts.play(**WISHED)
+    output = hosts.play(**DESIRED)
     assert "broken: an interrupted dpkg must be repaired (docker.io (half-configured)), which restarts the engine" in (
         " ".join(output.split())
     )
     assert hosts.modules("broken") == ["node_facts"]
-    output = hosts.play(docker_allow_restart=True, **WISHED)
+    output = hosts.play(docker_allow_restart=True, **DESIRED)
     # It is planned again once it was repaired, and at the end.
     assert changed(output), output
     assert hosts.modules("broken") == ["node_facts", "dpkg_repair", "node_facts", "node_facts"]
@@ -131,18 +131,18 @@ def test_no_secret_is_shown_or_kept(hosts: StandIns, monkeypatch: pytest.MonkeyP
 
 @pytest.mark.slow  # it runs ansible-playbook; CI has one of these a role
 def test_verify_passes_on_what_is_done_and_lists_what_is_not(hosts: StandIns) -> None:
-    output = hosts.play(entry="verify", **WISHED)
+    output = hosts.play(entry="verify", **DESIRED)
     words = " ".join(output.split())
     assert "empty: role host: /etc/apt/apt.conf.d/52swarmspeed is missing; " in words
     assert "kernel parameter vm.swappiness is 60, wanted is 10" in words
     hosts.modules("ready")
-    output = hosts.play("--limit", "ready", entry="verify", **WISHED)
+    output = hosts.play("--limit", "ready", entry="verify", **DESIRED)
     assert changed(output) == {"ready": 0} and hosts.modules("ready") == ["node_facts"], output
 
 
 @pytest.mark.slow  # it runs ansible-playbook; CI has one of these a role
 def test_teardown_undoes_what_is_there(hosts: StandIns) -> None:
-    output = hosts.play(entry="teardown", **WISHED)
+    output = hosts.play(entry="teardown", **DESIRED)
     assert changed(output), output
     assert [name for name in hosts.modules("ready") if name != "stat"] == ["node_facts", "file", "file", "file", "file"]
     assert [name for name in hosts.modules("empty") if name != "stat"] == ["node_facts", "file"]

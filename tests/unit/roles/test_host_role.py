@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 
 from tests.planned_roles import PlannedRole, nothing
-from tests.role_values import acts
+from tests.role_values import task_inputs
 
 ROLE = PlannedRole("host")
 AGAIN = "Gather facts and plan again"
 
 
 @pytest.mark.parametrize(
-    ("act", "name"),
+    ("task_input", "name"),
     [
         ({}, None),
         ({"repair_dpkg": True}, "Repair an interrupted dpkg"),
@@ -34,8 +34,8 @@ AGAIN = "Gather facts and plan again"
         ({"reload_firewalld": True}, "Reload firewalld"),
     ],
 )
-def test_each_part_of_the_plan_has_its_task(act: dict[str, Any], name: str | None) -> None:
-    assert ROLE.names("converge", ROLE.plan(True, **act)) == [*([name] if name else []), AGAIN]
+def test_each_part_of_the_plan_has_its_task(task_input: dict[str, Any], name: str | None) -> None:
+    assert ROLE.names("converge", ROLE.plan(True, **task_input)) == [*([name] if name else []), AGAIN]
 
 
 def test_the_order_is_that_of_what_depends_on_what() -> None:
@@ -57,7 +57,9 @@ def test_the_order_is_that_of_what_depends_on_what() -> None:
 
 def test_after_the_repair_of_dpkg_it_is_planned_again() -> None:
     for changed in (True, False):
-        assert acts(ROLE.tasks("dpkg")[-1], ROLE.given(None, _host_dpkg_repaired={"changed": changed})) is changed
+        assert (
+            task_inputs(ROLE.tasks("dpkg")[-1], ROLE.given(None, _host_dpkg_repaired={"changed": changed})) is changed
+        )
 
 
 ALWAYS = [

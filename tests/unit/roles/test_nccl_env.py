@@ -41,8 +41,11 @@ def test_one_line_says_which_network_and_why() -> None:
 def test_arguments_in_one_text_are_reported_as_a_list(args: Any, *, shown: bool) -> None:
     found = variables(deepspeed_launch_script="train.py", deepspeed_launch_args=args)
     words = ["--lr", "1", "a b"] if args else []
-    act = {"deepspeed_launch": {"arguments": words}}
-    found["swarmspeed_plan"] = {**found.get("swarmspeed_plan", {}), "acts": {found["inventory_hostname"]: act}}
+    task_input = {"deepspeed_launch": {"arguments": words}}
+    found["swarmspeed_plan"] = {
+        **found.get("swarmspeed_plan", {}),
+        "task_inputs": {found["inventory_hostname"]: task_input},
+    }
     lines = value("_preflight_reported", found)
     assert ('Arguments of the script: ["--lr", "1", "a b"].' in lines) is shown
 

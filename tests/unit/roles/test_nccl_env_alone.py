@@ -53,12 +53,14 @@ def done(number: int) -> dict[str, Any]:
     """Facts of a host whose settings are written, and whose image was asked."""
     facts = {f"gpu{one}": found(one, {RECORD: recorded()} if one == number else None) for one in (1, 2)}
     view = cluster_view(list(NAMES), facts)
-    wishes = defaults(cluster_network_mode="host")
+    role_vars = defaults(cluster_network_mode="host")
     inputs = Inputs({**view, "image": IMAGE}, {ENTRY_POINT: TEXT})
-    made = fold([NcclEnvPlanner()], facts, dict.fromkeys(facts, wishes), inputs)
+    made = fold([NcclEnvPlanner()], facts, dict.fromkeys(facts, role_vars), inputs)
     after = copy.deepcopy(dict(made.facts[f"gpu{number}"]))
     # By the key of a run a stand-in cannot digest it; without one it is compared by its plain digest.
-    (env,) = [entry for entry in made.acts[f"gpu{number}"]["nccl_env"]["files"] if entry["path"].endswith("/env")]
+    (env,) = [
+        entry for entry in made.task_inputs[f"gpu{number}"]["nccl_env"]["files"] if entry["path"].endswith("/env")
+    ]
     after["files"][env["path"]] = {
         **after["files"][env["path"]],
         "sha256": ManagedFile(env["path"], env["content"]).sha256,

@@ -39,15 +39,15 @@ def test_the_answer_is_recorded_beside_the_images_id(stdout: str, record: str) -
 
 
 @pytest.mark.parametrize(
-    ("act", "ran"),
+    ("task_input", "ran"),
     [
         ({}, []),
         ({"files": [{"path": "/x"}]}, ["swarmspeed.cluster.managed_files"]),
         ({"render": ["docker"]}, ["ansible.builtin.command"]),
     ],
 )
-def test_each_part_of_the_plan_has_its_task(act: dict[str, Any], ran: list[str]) -> None:
-    assert ROLE.runs("converge", ROLE.plan(True, **act)) == [*ran, GATHER]
+def test_each_part_of_the_plan_has_its_task(task_input: dict[str, Any], ran: list[str]) -> None:
+    assert ROLE.runs("converge", ROLE.plan(True, **task_input)) == [*ran, GATHER]
 
 
 @pytest.mark.parametrize(
@@ -112,8 +112,8 @@ def test_verify_and_benchmark_read_what_was_chosen_by_node() -> None:
         for task in every(load("../playbooks/tasks/fabric.yml"))
         if "swarmspeed.cluster.network_test_result" in task
     ]
-    given = {"swarmspeed_plan": {"acts": PLANNED}, "_fabric_hosts": list(PLANNED)}
+    given = {"swarmspeed_plan": {"task_inputs": PLANNED}, "_fabric_hosts": list(PLANNED)}
     assert templar(given).template(judged["wanted"]["hcas"]) == {"gpu1": "=mlx5_0:1", "gpu2": "", "gpu3": ""}
     rdma = load("overlay_network/vars/main.yml")["_overlay_network_bench_of_hosts"]["rdma"]
-    given = {"swarmspeed_plan": {"acts": PLANNED}, "_overlay_network_bench_plan": {"nodes": list(PLANNED)}}
+    given = {"swarmspeed_plan": {"task_inputs": PLANNED}, "_overlay_network_bench_plan": {"nodes": list(PLANNED)}}
     assert templar(given).template(rdma) == {"gpu1": {"NCCL_IB_HCA": "=mlx5_0:1"}, "gpu2": {}, "gpu3": {}}

@@ -15,7 +15,7 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_containe
 )
 
 from tests.planned_roles import REPORT, PlannedRole, every
-from tests.role_values import acts, load, value
+from tests.role_values import load, task_inputs, value
 
 NAME = "nvidia_container_toolkit"
 ROLE = PlannedRole(NAME)
@@ -33,21 +33,23 @@ def test_an_engine_that_gives_no_gpus_is_reported_where_nothing_is_planned() -> 
     assert ROLE.runs("main", missing, ansible_check_mode=True) == [REPORT]
 
 
-def conditional(**act: Any) -> list[str]:
+def conditional(**task_input: Any) -> list[str]:
     """Return the tasks of converge.yml that run, of those that are left out where the plan has nothing for them."""
     given = ROLE.given(
-        ROLE.plan(True, **act), _nvidia_container_toolkit_before={"installs": False}, **{CONFIGURED: {"skipped": True}}
+        ROLE.plan(True, **task_input),
+        _nvidia_container_toolkit_before={"installs": False},
+        **{CONFIGURED: {"skipped": True}},
     )
     found = [task for task in every(ROLE.tasks("converge")) if "when" in task and "block" not in task]
     assert len(found) == 8
-    return [task["name"] for task in found if acts(task, given)]
+    return [task["name"] for task in found if task_inputs(task, given)]
 
 
 CONFIGURED = "_nvidia_container_toolkit_configured"
 
 
 @pytest.mark.parametrize(
-    ("act", "name"),
+    ("task_input", "name"),
     [
         ({}, None),
         (
@@ -62,14 +64,14 @@ CONFIGURED = "_nvidia_container_toolkit_configured"
         ({"release": ["x"]}, "Release packages that no longer need to be held"),
     ],
 )
-def test_each_part_of_the_plan_has_its_task(act: dict[str, Any], name: str | None) -> None:
-    assert conditional(**act) == ([name] if name else [])
+def test_each_part_of_the_plan_has_its_task(task_input: dict[str, Any], name: str | None) -> None:
+    assert conditional(**task_input) == ([name] if name else [])
 
 
 @pytest.mark.parametrize("restarted", [True, False])
 def test_an_engine_that_was_restarted_is_not_restarted_again(restarted: bool) -> None:
     given = ROLE.given(ROLE.plan(True, hook=True), **{CONFIGURED: {"restarted": restarted}})
-    assert acts(ROLE.task("converge", "Restart the engine"), given) is not restarted
+    assert task_inputs(ROLE.task("converge", "Restart the engine"), given) is not restarted
 
 
 def test_role_and_planner_name_the_same_files() -> None:

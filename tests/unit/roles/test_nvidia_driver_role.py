@@ -14,10 +14,10 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_driver.g
     NOUVEAU_FILE,
 )
 
-from tests.driver_hosts import act as acts_of
 from tests.driver_hosts import facts, planned
+from tests.driver_hosts import task_input as acts_of
 from tests.planned_roles import HERE, REPORT, PlannedRole, passes
-from tests.role_values import acts, load, templar, value
+from tests.role_values import load, task_inputs, templar, value
 
 ROLE = PlannedRole("nvidia_driver")
 
@@ -76,7 +76,7 @@ def test_verify_says_why_what_differs_and_what_is_wrong_with_the_gpus() -> None:
 
 
 @pytest.mark.parametrize(
-    ("act", "name"),
+    ("task_input", "name"),
     [
         ({"install": {"driver": True}}, "Install the driver"),
         ({"load": {"modprobe": True}}, "Activate the installed driver"),
@@ -87,11 +87,11 @@ def test_verify_says_why_what_differs_and_what_is_wrong_with_the_gpus() -> None:
         ({"units": [{"path": "/x"}]}, "Configure the persistence daemon"),
     ],
 )
-def test_each_part_of_the_plan_has_its_task(act: dict[str, Any], name: str) -> None:
+def test_each_part_of_the_plan_has_its_task(task_input: dict[str, Any], name: str) -> None:
     conditional = [task for task in ROLE.tasks("converge") if "when" in task]
     assert len(conditional) == 4
-    given = ROLE.given(ROLE.plan(True, **act))
-    assert [task["name"] for task in conditional if acts(task, given)] == [name]
+    given = ROLE.given(ROLE.plan(True, **task_input))
+    assert [task["name"] for task in conditional if task_inputs(task, given)] == [name]
 
 
 def test_role_and_planner_name_the_same_files() -> None:

@@ -16,15 +16,15 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.fold impor
 
 from tests.adversary.hostile import facts as honest
 from tests.planned_roles import PlannedRole
-from tests.role_values import acts, defaults, templar
+from tests.role_values import defaults, task_inputs, templar
 from tests.stand_ins import StandIns, changed
 from tests.swarm_hosts import HOSTS, listed, member
 
 ROLE = PlannedRole("overlay_network")
 
 
-def names(file: str, **act: Any) -> list[str]:
-    return ROLE.names(file, ROLE.plan(True, **act))
+def names(file: str, **task_input: Any) -> list[str]:
+    return ROLE.names(file, ROLE.plan(True, **task_input))
 
 
 DETACH, REMOVE = (
@@ -35,7 +35,7 @@ MAKE, TELL = "Create the attachable overlay network", "Report what is left to do
 
 
 @pytest.mark.parametrize(
-    ("act", "expected"),
+    ("task_input", "expected"),
     [
         ({}, []),
         ({"create": {"subnet": "x"}}, [MAKE]),
@@ -44,8 +44,8 @@ MAKE, TELL = "Create the attachable overlay network", "Report what is left to do
         ({"detach": "lab-gpu2"}, [DETACH]),
     ],
 )
-def test_each_part_of_the_plan_has_its_task(act: dict[str, Any], expected: list[str]) -> None:
-    assert names("converge", **act) == [*expected, "Gather facts and plan again"]
+def test_each_part_of_the_plan_has_its_task(task_input: dict[str, Any], expected: list[str]) -> None:
+    assert names("converge", **task_input) == [*expected, "Gather facts and plan again"]
 
 
 def test_teardown_removes_what_is_ours_and_what_a_benchmark_has_left() -> None:
@@ -85,7 +85,7 @@ def test_an_engine_is_restarted_for_a_place_only_where_no_container_runs(contain
         **fail["vars"],
     )
     assert str(templar(values).template(values["_overlay_network_place_why"])).strip() == why
-    assert acts(fail, values) is bool(why)
+    assert task_inputs(fail, values) is bool(why)
     assert read["delegate_to"] == restart["delegate_to"] == "{{ _overlay_network_place_host }}"
     assert restart["ansible.builtin.systemd_service"]["state"] == "restarted" and "when" not in restart
 
@@ -119,9 +119,9 @@ def facts(number: int, network: dict[str, Any] | None = None, *, attached: bool 
 
 def stand_ins(folder: Path, found: dict[str, dict[str, Any]], subnet: str, mtu: int) -> StandIns:
     """Hosts whose facts are others once they were sent the module that takes off a container or makes the network."""
-    wishes = defaults(overlay_network_allow_recreate=True)
+    role_vars = defaults(overlay_network_allow_recreate=True)
     view = {"hosts": list(HOSTS), "overlay": {"subnet": subnet, "mtu": mtu}}
-    made = fold([OverlayNetworkPlanner()], found, dict.fromkeys(found, wishes), Inputs(cluster=view))
+    made = fold([OverlayNetworkPlanner()], found, dict.fromkeys(found, role_vars), Inputs(cluster=view))
     hosts = StandIns(folder, "overlay_network", ["docker_network", "command"])
     for host, later in json.loads(json.dumps(made.facts)).items():
         hosts.add(host, found[host], later)

@@ -58,7 +58,7 @@ def run(place: Path, *cut: tuple[str, str], **facts: Any) -> subprocess.Complete
         "ansible_connection": "local",
         "ansible_python_interpreter": sys.executable,
         "swarmspeed_plan": {
-            "acts": {name: {"training_container": {"name": f"ai-{name}", "reach": REACH}} for name in NODES}
+            "task_inputs": {name: {"training_container": {"name": f"ai-{name}", "reach": REACH}} for name in NODES}
         },
     }
     managers = {"hosts": {"gpu1": {"found": own["gpu1"]}}}

@@ -13,7 +13,7 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.core.roles impo
 
 from tests import driver_hosts, image_nodes, ssh_nodes, toolkit_hosts, workspace_nodes
 from tests.planned_roles import GATHER, HERE, REPORT, PlannedRole, every, files, nothing, passes, text
-from tests.role_values import NODES, ROLES, acts, load, templar
+from tests.role_values import NODES, ROLES, load, task_inputs, templar
 
 every_role = pytest.mark.parametrize("role", PLANNED)
 LAUNCH = "deepspeed_launch"
@@ -59,7 +59,7 @@ def test_where_nothing_is_planned_the_role_ends_at_its_first_task(role: str) -> 
     (first, *dummy) = load(f"{role}/tasks/main.yml")
     assert first["ansible.builtin.meta"] == "end_role"
     planned = PlannedRole(role)
-    assert acts(first, planned.given(planned.plan(False)))
+    assert task_inputs(first, planned.given(planned.plan(False)))
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_where_nothing_is_planned_the_role_ends_at_its_first_task(role: str) -> 
         {},
         {"pending": {}},
         {"pending": {"gpu1": dict.fromkeys(PLANNED, False)}},
-        {"pending": {HERE: {"another": False}}, "acts": {HERE: {}}},
+        {"pending": {HERE: {"another": False}}, "task_inputs": {HERE: {}}},
     ],
 )
 @pytest.mark.parametrize(
@@ -139,27 +139,29 @@ def test_every_name_of_the_plan_that_is_read_is_in_it(role: str) -> None:
     )
     names = {name for groups in read for name in groups if name}
     if role == "deepspeed_launch":  # preflight's name for its part
-        names.update(re.findall(r"_preflight_launch_act\.(\w+)", ALL))
+        names.update(re.findall(r"_preflight_launch_input\.(\w+)", ALL))
     assert names == set(nothing()[role])
 
 
 def parts() -> dict[str, Any]:
     """Return what is below a name of the plan, by how a role calls it."""
     stale = workspace_nodes.host(missing=["train.py"])
-    of_workspace = workspace_nodes.act(workspace_nodes.plan(stale, workspace_python_environment="/opt/train"))
-    toolkit = toolkit_hosts.act(toolkit_hosts.planned(toolkit_hosts.node()))
-    driver = driver_hosts.act(driver_hosts.planned(driver_hosts.facts()))
+    of_workspace = workspace_nodes.task_input(workspace_nodes.plan(stale, workspace_python_environment="/opt/train"))
+    toolkit = toolkit_hosts.task_input(toolkit_hosts.planned(toolkit_hosts.node()))
+    driver = driver_hosts.task_input(driver_hosts.planned(driver_hosts.facts()))
     return {
-        "_host_act.undo": nothing()["host"]["undo"],
-        "_nvidia_driver_act.preview": driver["preview"],
+        "_host_input.undo": nothing()["host"]["undo"],
+        "_nvidia_driver_input.preview": driver["preview"],
         "_nvidia_driver_before": {**driver["install"], "found": "what was found of the files is added"},
-        "_nvidia_container_toolkit_act.preview": toolkit["preview"],
-        "_nvidia_container_toolkit_act.smoke": toolkit["smoke"],
+        "_nvidia_container_toolkit_input.preview": toolkit["preview"],
+        "_nvidia_container_toolkit_input.smoke": toolkit["smoke"],
         "_nvidia_container_toolkit_before": toolkit["before"],
-        "_training_image_act.build": image_nodes.act(image_nodes.plan(), NODES[0])["build"],
-        "_ssh_trust_act.provide": ssh_nodes.act(ssh_nodes.plan(ssh_nodes.virgin()), ssh_nodes.SECOND)["provide"],
-        "_workspace_act.code": of_workspace["code"],
-        "_workspace_act.environment": of_workspace["environment"],
+        "_training_image_input.build": image_nodes.task_input(image_nodes.plan(), NODES[0])["build"],
+        "_ssh_trust_input.provide": ssh_nodes.task_input(ssh_nodes.plan(ssh_nodes.virgin()), ssh_nodes.SECOND)[
+            "provide"
+        ],
+        "_workspace_input.code": of_workspace["code"],
+        "_workspace_input.environment": of_workspace["environment"],
     }
 
 

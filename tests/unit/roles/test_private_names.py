@@ -49,5 +49,5 @@ def test_every_parameter_is_one() -> None:
 
 
 def test_a_private_name_of_another_role_is_noticed() -> None:
-    text = "{{ _swarm_act.x }} {{ _docker_act }} {{ not_docker_x }} {{ _training_image_ref }} {{ _training_x }}"
-    assert strangers("docker", text) == {"_swarm_act", "_training_image_ref"}
+    text = "{{ _swarm_input.x }} {{ _docker_input }} {{ not_docker_x }} {{ _training_image_ref }} {{ _training_x }}"
+    assert strangers("docker", text) == {"_swarm_input", "_training_image_ref"}

@@ -145,7 +145,7 @@ OF_A_LAB = tuple(role for role in PLANNED if not role.startswith("nvidia_"))
 """Roles that change something on a host without GPU."""
 
 
-def wished(found: dict[str, Any]) -> dict[str, Any]:
+def desired(found: dict[str, Any]) -> dict[str, Any]:
     """Return the variables of all roles as Ansible evaluates them."""
     return dict(rendered((*role_specs().options, *BESIDE), found, templar(found).template, (AnsibleError,)))
 
@@ -153,11 +153,11 @@ def wished(found: dict[str, Any]) -> dict[str, Any]:
 def plan_of(role: str, found: dict[str, Any]) -> Plan:
     files = {KEY_FILE: "-----BEGIN PGP PUBLIC KEY BLOCK-----", ENTRY_POINT: "#!/bin/sh\n", SSHD_CONFIG: "Port 2222\n"}
     facts = {HERE: found["ansible_facts"]["swarmspeed"]}
-    wishes = wished(found)
+    role_vars = desired(found)
     if role == "training_image":
-        files = {name: text(name) for name in planners([role])[0].files(wishes)}
+        files = {name: text(name) for name in planners([role])[0].files(role_vars)}
     inputs = Inputs({**found["swarmspeed_cluster"], "image": IMAGE}, files)
-    return fold(planners([role]), facts, {HERE: wishes}, inputs)
+    return fold(planners([role]), facts, {HERE: role_vars}, inputs)
 
 
 def planned(role: str, found: dict[str, Any]) -> list[str]:
@@ -171,7 +171,7 @@ def sound() -> dict[str, Any]:
     facts = clean()
     requested = []
     for role in PLANNED:
-        requested += queried_image({}, [GATHERED[role]], wished(given(facts))).get("files", [])
+        requested += queried_image({}, [GATHERED[role]], desired(given(facts))).get("files", [])
     for path in (templar(given(facts)).template(entry["path"]) for entry in requested):
         facts["files"][path] = {"exists": False, "sha256": None, "mode": None, "owner": None, "group": None}
     for role in PLANNED:

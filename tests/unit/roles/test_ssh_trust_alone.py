@@ -61,9 +61,9 @@ def with_keys(number: int, host_key: str = "") -> dict[str, Any]:
 def done(of: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Facts of hosts that have these keys, once their files are written."""
     facts = dict(zip(NAMES, of))
-    wishes = defaults(cluster_network_mode="host")
+    role_vars = defaults(cluster_network_mode="host")
     inputs = Inputs(cluster_view(list(NAMES), facts), {SSHD_CONFIG: TEXT})
-    made = fold([SshTrustPlanner()], facts, dict.fromkeys(facts, wishes), inputs)
+    made = fold([SshTrustPlanner()], facts, dict.fromkeys(facts, role_vars), inputs)
     return [copy.deepcopy(dict(made.facts[name])) for name in NAMES]
 
 
@@ -129,8 +129,8 @@ AUTHORIZED = "/root/.ssh/authorized_keys"
 def on_hosts(number: int, *, key: bool) -> dict[str, Any]:
     """A server with an sshd of its own; with ``key`` it has the cluster's."""
     facts = without(number)
-    wishes = defaults(deepspeed_launch_runtime="host")
-    facts["files"].update({entry["path"]: dict(ABSENT) for entry in requested({}, [GATHERED], wishes)["files"]})
+    role_vars = defaults(deepspeed_launch_runtime="host")
+    facts["files"].update({entry["path"]: dict(ABSENT) for entry in requested({}, [GATHERED], role_vars)["files"]})
     facts["files"]["/etc/ssh/ssh_host_ed25519_key.pub"] = readable(public(f"sshd {number}"))
     if key:
         facts["files"][KEY] = private("the cluster's")
@@ -142,9 +142,9 @@ def on_hosts(number: int, *, key: bool) -> dict[str, Any]:
 def test_between_hosts_without_docker_a_block_is_kept_in_a_file_of_others(tmp_path: Path) -> None:
     made = StandIns(tmp_path, "ssh_trust")
     facts = {name: on_hosts(number, key=True) for number, name in enumerate(NAMES, 1)}
-    wishes = defaults(**ON_HOSTS)
+    role_vars = defaults(**ON_HOSTS)
     view = cluster_view(list(NAMES), facts)
-    after = fold([SshTrustPlanner()], facts, dict.fromkeys(facts, wishes), Inputs(view, {SSHD_CONFIG: TEXT})).facts
+    after = fold([SshTrustPlanner()], facts, dict.fromkeys(facts, role_vars), Inputs(view, {SSHD_CONFIG: TEXT})).facts
     for number, name in enumerate(NAMES, 1):
         made.add(name, on_hosts(number, key=False), facts[name], copy.deepcopy(dict(after[name])), replies=REPLIES)
     output = made.play("-vvv", **ON_HOSTS)

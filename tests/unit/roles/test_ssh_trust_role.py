@@ -19,7 +19,7 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.ssh_trust.gathe
 
 from tests.planned_roles import GATHER, REPORT, PlannedRole
 from tests.role_values import templar
-from tests.ssh_nodes import FIRST, act, plan, virgin
+from tests.ssh_nodes import FIRST, plan, task_input, virgin
 
 ROLE = PlannedRole("ssh_trust")
 PROVIDE = {"generate_host": False, "generate_cluster": False, "copy_cluster": False, "copied_from": "gpu1"}
@@ -53,19 +53,19 @@ def test_the_clusters_key_is_read_once_and_neither_shown_nor_logged() -> None:
 
 
 @pytest.mark.parametrize(
-    ("act", "ran"),
+    ("task_input", "ran"),
     [
         ({}, []),
         ({"files": [{"path": "/x"}]}, ["Write the SSH configuration"]),
         ({"reload": ["docker"]}, ["Reload the running sshd"]),
     ],
 )
-def test_each_part_of_the_plan_has_its_task(act: dict[str, Any], ran: list[str]) -> None:
-    assert ROLE.runs("converge", ROLE.plan(True, **act)) == [*ran, GATHER]
+def test_each_part_of_the_plan_has_its_task(task_input: dict[str, Any], ran: list[str]) -> None:
+    assert ROLE.runs("converge", ROLE.plan(True, **task_input)) == [*ran, GATHER]
 
 
 def test_teardown_shreds_every_private_key_that_is_made() -> None:
-    made = act(plan(virgin()), FIRST)["provide"]
+    made = task_input(plan(virgin()), FIRST)["provide"]
     given = ROLE.given(None, cluster_root="/srv/swarmspeed/lab")
     shredded = [templar(given).template(path) for path in ROLE.task("teardown", "Shred")["loop"]]
     assert {made["path"], made["host_path"], "/srv/swarmspeed/lab/etc/job_key"} == set(shredded)

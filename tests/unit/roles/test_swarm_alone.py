@@ -28,14 +28,14 @@ def facts(number: int, swarm: Mapping[str, Any] = OUT) -> dict[str, Any]:
     return {**found, "docker": {**found["docker"], "swarm": dict(swarm), "networks": {}}}
 
 
-def after(found: Mapping[str, Any], **wished: Any) -> dict[str, Any]:
+def after(found: Mapping[str, Any], **desired: Any) -> dict[str, Any]:
     """Return the facts of the hosts once the role has done what it plans, with ids as an engine gives them."""
-    text = json.dumps(plan(found, CLUSTER, cluster_name="swarmspeed", **wished).facts)
+    text = json.dumps(plan(found, CLUSTER, cluster_name="swarmspeed", **desired).facts)
     for host in HOSTS:
         text = text.replace(f"(known after apply: {host})", f"new{host}")
     made: dict[str, Any] = json.loads(text)
     # Again: the record of the swarm holds these ids.
-    recorded: dict[str, Any] = json.loads(json.dumps(plan(made, CLUSTER, cluster_name="swarmspeed", **wished).facts))
+    recorded: dict[str, Any] = json.loads(json.dumps(plan(made, CLUSTER, cluster_name="swarmspeed", **desired).facts))
     return {**made, **recorded}
 
 

@@ -14,15 +14,15 @@ from tests.planned_roles import PlannedRole
 ROLE = PlannedRole("swarm")
 
 
-def names(file: str, **act: Any) -> list[str]:
-    return ROLE.names(file, ROLE.plan(True, **act))
+def names(file: str, **task_input: Any) -> list[str]:
+    return ROLE.names(file, ROLE.plan(True, **task_input))
 
 
 AGAIN = "Gather facts and plan again, with the ids of the nodes that joined"
 
 
 @pytest.mark.parametrize(
-    ("act", "expected"),
+    ("task_input", "expected"),
     [
         ({}, []),
         (
@@ -46,8 +46,8 @@ AGAIN = "Gather facts and plan again, with the ids of the nodes that joined"
         ),
     ],
 )
-def test_each_part_of_the_plan_has_its_task(act: dict[str, Any], expected: list[str]) -> None:
-    assert names("converge", **act) == expected
+def test_each_part_of_the_plan_has_its_task(task_input: dict[str, Any], expected: list[str]) -> None:
+    assert names("converge", **task_input) == expected
 
 
 def test_all_hosts_leave_before_the_first_manager_ends_the_swarm() -> None:

@@ -48,12 +48,12 @@ def found(number: int, **jobs: str) -> dict[str, Any]:
     return facts
 
 
-def made(number: int, **wished: Any) -> dict[str, Any]:
+def made(number: int, **desired: Any) -> dict[str, Any]:
     """Facts of a host whose container was made."""
     facts = {name: found(one) for one, name in enumerate(NAMES, 1)}
-    wishes = defaults(**wished)
+    role_vars = defaults(**desired)
     view = {**cluster_view(list(NAMES), facts), "overlay": {"addresses": {}}, "image": IMAGE}
-    plan = fold([TrainingContainerPlanner()], facts, dict.fromkeys(NAMES, wishes), Inputs(view))
+    plan = fold([TrainingContainerPlanner()], facts, dict.fromkeys(NAMES, role_vars), Inputs(view))
     return copy.deepcopy(dict(plan.facts[f"gpu{number}"]))
 
 

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from tests.planned_roles import END, GATHER, HERE, REPORT, PlannedRole, passes
-from tests.role_values import ROLES, acts, load, templar
-from tests.training_nodes import HOSTS, act, facts, plan
+from tests.role_values import ROLES, load, task_inputs, templar
+from tests.training_nodes import HOSTS, facts, plan, task_input
 
 ROLE = PlannedRole(
     "training_container", modules=True, ansible_play_hosts=list(HOSTS), _training_container_ready={"rc": 0}
@@ -93,7 +93,7 @@ def refusal(ready: dict[str, Any], log: dict[str, Any], make: Any = MAKE, restor
     found = ROLE.plan(True, name="lab-gpu2", make=make)
     more = {"_training_container_ready": ready, "_training_container_log": log}
     values = ROLE.given(found, _training_container_restored=restored, **more)
-    assert acts(task, values)
+    assert task_inputs(task, values)
     return str(templar({**values, **task["vars"]}).template(task["ansible.builtin.fail"]["msg"]))
 
 
@@ -183,7 +183,7 @@ def test_the_wait_ends_early_and_the_log_is_read_where_the_container_does_not_st
     ready: dict[str, Any], read: bool, ends: bool
 ) -> None:
     values = ROLE.given(ROLE.plan(True), _training_container_ready=ready)
-    assert acts(ROLE.task("make", "Read why the container does not stay up"), values) is read
+    assert task_inputs(ROLE.task("make", "Read why the container does not stay up"), values) is read
     until = ROLE.task("make", "Wait for sshd in the container")["until"]
     assert templar(values).evaluate_conditional(until) is ends
 
@@ -200,14 +200,14 @@ def container_of(made: dict[str, Any]) -> dict[str, Any]:
     """Return the arguments with which the engine is asked for a container, those that are left out without."""
     task = next(task for task in ROLE.tasks("make") if "community.docker.docker_container" in task)
     omit = "__omit__"
-    values = ROLE.given({"acts": {HERE: {ROLE.role: made}}}, omit=omit)
+    values = ROLE.given({"task_inputs": {HERE: {ROLE.role: made}}}, omit=omit)
     arguments = task["community.docker.docker_container"]
     found = {name: templar(values).template(value) for name, value in arguments.items()}
     return {name: value for name, value in found.items() if value != omit}
 
 
 def test_each_setting_is_given_to_the_engine() -> None:
-    made = act(plan(facts(), training_container_environment={"A": "1"}, training_container_ipc_mode="host"))
+    made = task_input(plan(facts(), training_container_environment={"A": "1"}, training_container_ipc_mode="host"))
     requested = container_of(made)
     wanted = made["settings"]
     assert {name: requested[name] for name in ("image", "shm_size", "ulimits", "capabilities", "security_opts")} == {
@@ -230,7 +230,7 @@ def test_each_setting_is_given_to_the_engine() -> None:
 
 def test_options_that_are_set_are_given_to_the_engine() -> None:
     profile = {"text:seccomp.json": '{"defaultAction": "SCMP_ACT_ALLOW"}'}
-    made = act(
+    made = task_input(
         plan(
             facts(),
             files=profile,
@@ -248,12 +248,12 @@ def test_options_that_are_set_are_given_to_the_engine() -> None:
         ["127.0.0.1:8888:8888"],
         ["/dev/fuse:/dev/fuse:rwm"],
     )
-    unset = container_of(act(plan(facts())))
+    unset = container_of(task_input(plan(facts())))
     assert not {"pid_mode", "published_ports", "groups"} & set(unset)
 
 
 def test_in_the_hosts_network_it_has_no_name_of_its_own() -> None:
-    requested = container_of(act(plan(facts(), cluster_network_mode="host", training_container_ulimits=[])))
+    requested = container_of(task_input(plan(facts(), cluster_network_mode="host", training_container_ulimits=[])))
     assert "hostname" not in requested and "ipc_mode" not in requested and "ulimits" not in requested
     assert requested["network_mode"] == "host"
 
@@ -288,8 +288,8 @@ def test_after_a_restart_of_an_engine_what_is_planned_then_is_reported_and_appli
 
 def test_verify_looks_inside_only_a_container_that_is_there() -> None:
     *dummy, inside = ROLE.tasks("verify")
-    assert acts(inside, ROLE.given(ROLE.plan(False))) is False
-    assert acts(inside, ROLE.given(ROLE.plan(False, inside=["docker"]))) is True
+    assert task_inputs(inside, ROLE.given(ROLE.plan(False))) is False
+    assert task_inputs(inside, ROLE.given(ROLE.plan(False, inside=["docker"]))) is True
 
 
 @pytest.mark.parametrize(("size", "right"), [("67108864\n", False), ("67108865\n", True), ("", False)])
@@ -301,7 +301,7 @@ def test_verify_measures_shared_memory(size: str, right: bool) -> None:
 
 def test_the_network_benchmark_makes_its_containers_with_the_same_settings() -> None:
     text = (ROLES / "overlay_network/tasks/bench_network.yml").read_text(encoding="utf-8")
-    settings = act(plan(facts()))["settings"]
+    settings = task_input(plan(facts()))["settings"]
     names = set(re.findall(r"_overlay_network_bench_like\.(\w+)", text))
     assert names and names <= set(settings)
     values = {**ROLE.given(ROLE.plan(False, settings=settings)), **load("overlay_network/vars/main.yml")}

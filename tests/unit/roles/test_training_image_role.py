@@ -10,20 +10,20 @@ from typing import Any
 
 import pytest
 
-from tests.image_nodes import ROOT, act, plan, recipe
+from tests.image_nodes import ROOT, plan, recipe, task_input
 from tests.planned_roles import GATHER, HERE, REPORT, PlannedRole, every, module, passes
-from tests.role_values import NODES, acts, templar, value, variables
+from tests.role_values import NODES, task_inputs, templar, value, variables
 
 ROLE = PlannedRole("training_image")
 CHAIN = {"chain": [NODES[0], HERE]}
 
 
-def planned(pending: bool, **act: Any) -> dict[str, Any]:
-    return {**ROLE.plan(pending, **{"reference": "a:1", **act}), "image": "a:1"}
+def planned(pending: bool, **task_input: Any) -> dict[str, Any]:
+    return {**ROLE.plan(pending, **{"reference": "a:1", **task_input}), "image": "a:1"}
 
 
 @pytest.mark.parametrize(
-    ("act", "ran"),
+    ("task_input", "ran"),
     [
         ({"pull": True}, ["converge.yml"]),
         ({"archive": "/x.tar"}, ["converge.yml"]),
@@ -33,18 +33,18 @@ def planned(pending: bool, **act: Any) -> dict[str, Any]:
         ({"build": {"context": "/x"}, **CHAIN, "prune": ["a:0"]}, ["converge.yml", "distribute.yml", "prune.yml"]),
     ],
 )
-def test_each_part_of_the_plan_has_its_tasks(act: dict[str, Any], ran: list[str]) -> None:
-    given = planned(True, **act)
+def test_each_part_of_the_plan_has_its_tasks(task_input: dict[str, Any], ran: list[str]) -> None:
+    given = planned(True, **task_input)
     assert ROLE.runs("main", given, whole=True) == [REPORT, *ran, GATHER, "assert"]
     assert ROLE.runs("main", given, ansible_check_mode=True) == [REPORT]
 
 
 @pytest.mark.parametrize(
-    ("act", "ran"),
+    ("task_input", "ran"),
     [({"pull": True}, "Pull the image"), ({"archive": "/x.tar"}, "archive.yml"), ({"build": {"x": 1}}, "build.yml")],
 )
-def test_one_way_leads_to_the_image(act: dict[str, Any], ran: str) -> None:
-    assert ROLE.runs("converge", planned(True, **act)) == [ran]
+def test_one_way_leads_to_the_image(task_input: dict[str, Any], ran: str) -> None:
+    assert ROLE.runs("converge", planned(True, **task_input)) == [ran]
 
 
 @pytest.mark.parametrize(("chain", "right"), [([], True), (CHAIN["chain"], False)])
@@ -75,17 +75,20 @@ def test_every_task_of_a_build_has_what_it_reads(tmp_path: Path, own: bool) -> N
     (tmp_path / "Dockerfile").write_text("FROM x\n", encoding="utf-8")
     (tmp_path / "ds.zip").touch()
     (tmp_path / "py_spy-0.4.3-py2.py3-none-manylinux_2_5_x86_64.whl").touch()
-    wished: dict[str, Any] = (
+    desired: dict[str, Any] = (
         {"training_image_dockerfile": f"{tmp_path}/Dockerfile"}
         if own
         else {"training_image_deepspeed_source": f"{tmp_path}/ds.zip", "training_image_wheelhouse": str(tmp_path)}
     )
-    made = {**recipe(**wished, training_image_base_archive="/b.tar").act(), "labels": {"swarmspeed.cluster": "lab"}}
+    made = {
+        **recipe(**desired, training_image_base_archive="/b.tar").task_input(),
+        "labels": {"swarmspeed.cluster": "lab"},
+    }
     given = ROLE.given(planned(True, build=made, root=ROOT), ansible_failed_result={})
     ran = []
     for file in ("build", "context"):
         for task in every(ROLE.tasks(file)):
-            if "rescue" in task or "fail_msg" in str(task) or "Report" in task["name"] or not acts(task, given):
+            if "rescue" in task or "fail_msg" in str(task) or "Report" in task["name"] or not task_inputs(task, given):
                 continue
             for item in made["texts"] or [{"path": "", "content": "", "mode": ""}]:
                 parts = {
@@ -102,7 +105,7 @@ def test_every_task_of_a_build_has_what_it_reads(tmp_path: Path, own: bool) -> N
 
 
 def test_an_image_of_this_collection_is_known_by_its_label_and_built_with_the_secret() -> None:
-    made = act(plan(), NODES[0])["build"]
+    made = task_input(plan(), NODES[0])["build"]
     given = ROLE.given(planned(True, build=made))
     (build,) = [task for task in every(ROLE.tasks("build")) if "swarmspeed.cluster.image_build" in task]
     arguments = templar(given).template(build["swarmspeed.cluster.image_build"])

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from tests.planned_roles import GATHER, REPORT, PlannedRole, every, module, passes
-from tests.role_values import acts, templar
-from tests.workspace_nodes import CLUSTER, PYTHON, act, host, plan
+from tests.role_values import task_inputs, templar
+from tests.workspace_nodes import CLUSTER, PYTHON, host, plan, task_input
 
 ROLE = PlannedRole("workspace")
-MADE = act(plan(host(missing=["train.py"], packages={}), workspace_python_environment=PYTHON))
+MADE = task_input(plan(host(missing=["train.py"], packages={}), workspace_python_environment=PYTHON))
 
 
 @pytest.mark.parametrize(
@@ -57,12 +57,12 @@ def test_an_environment_is_marked_before_it_is_emptied_and_recorded_last() -> No
 @pytest.mark.parametrize("wheelhouse", ["", "/srv/wheels"])
 def test_every_task_of_the_environment_has_what_it_reads(wheelhouse: str, compiler: list[str]) -> None:
     cluster = {**CLUSTER, "accelerator": "cuda", "versions": {**CLUSTER["versions"], "compiler": compiler}}
-    wished: dict[str, Any] = {"workspace_python_environment": PYTHON, "workspace_python_wheelhouse": wheelhouse}
-    made = act(plan(host(), cluster=cluster, **wished))
+    desired: dict[str, Any] = {"workspace_python_environment": PYTHON, "workspace_python_wheelhouse": wheelhouse}
+    made = task_input(plan(host(), cluster=cluster, **desired))
     given = ROLE.given(ROLE.plan(True, **made), item="x")
     ran = []
     for task in every(ROLE.tasks("environment")):
-        if "block" not in task and acts(task, given):
+        if "block" not in task and task_inputs(task, given):
             templar(given).template({"arguments": task[module(task)], "more": task.get("environment", {})})
             ran.append(task["name"])
     with_wheels = {"Create a folder for wheels", "Copy the wheels", "Remove the wheels"}
@@ -88,7 +88,7 @@ def test_verify_compares_with_what_a_running_job_was_started_from(changed: list[
     facts = {"ansible_facts": {"swarmspeed": {"code": {"running": {"a": changed}}}}}
     for name in ("a", "b"):
         given = ROLE.given(ROLE.plan(False), deepspeed_launch_name=name, **facts)
-        assert acts(own, given) is (name == "a")
+        assert task_inputs(own, given) is (name == "a")
     given = ROLE.given(ROLE.plan(False), deepspeed_launch_name="a", **facts)
     assert passes(own, given) is right
 

@@ -129,7 +129,7 @@ def test_hosts_that_take_part_and_what_is_asked_of_them_decide_on_versions() -> 
     versions = run(hosts, hostvars)["ansible_facts"]["swarmspeed_cluster"]["versions"]
     assert (versions["cuda"], versions["capabilities"], list(versions["hosts"])) == ("13.0", ["9.0"], ["a", "b"])
     given = {"versions": {"cuda": 12.8, "torch": ""}, "gathered": "found"}
-    hostvars["b"]["found"] = {"wishes": {"nvidia_driver_branch": 570, "other": 1}}
+    hostvars["b"]["found"] = {"role_vars": {"nvidia_driver_branch": 570, "other": 1}}
     versions = run({**hosts, **given}, hostvars)["ansible_facts"]["swarmspeed_cluster"]["versions"]
     assert (versions["cuda"], versions["hosts"]["b"]["driver_branch"], versions["problems"]) == ("12.8", 570, [])
     del hostvars["old"]["gpu_slots"]

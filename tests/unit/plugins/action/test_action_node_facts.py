@@ -102,17 +102,17 @@ DEFAULTS = {name: value for name, value in defaults().items() if name.startswith
 
 def planned(monkeypatch: pytest.MonkeyPatch, **variables: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     """Gather for the plan of docker; return the result, and what the module on the node was asked."""
-    answer = {"changed": False, "ansible_facts": {"swarmspeed": facts()}, "wishes": "of a node", "run": "of a node"}
+    answer = {"changed": False, "ansible_facts": {"swarmspeed": facts()}, "role_vars": "of a node", "run": "of a node"}
     result, (call,) = run(
         monkeypatch, answer, args={"plan": ["docker"], "run": "abc", "groups": ["games"]}, **{**DEFAULTS, **variables}
     )
     return result, call["module_args"]
 
 
-def test_wishes_are_the_hosts_variables_rendered(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_role_variables_are_rendered_for_their_host(monkeypatch: pytest.MonkeyPatch) -> None:
     proxy = {"http": trust_as_template("http://u:{{ password }}@p"), "no_proxy": "{{ a node said this }}"}
     result, requested = planned(monkeypatch, docker_proxy=proxy, password="hunter2", cluster_network_mode="host")
-    assert result["wishes"] == {
+    assert result["role_vars"] == {
         **DEFAULTS,
         "docker_proxy": {"http": "http://u:hunter2@p", "no_proxy": "{{ a node said this }}"},
         "cluster_network_mode": "host",
@@ -140,10 +140,10 @@ def test_the_node_reports_which_of_the_users_exist(monkeypatch: pytest.MonkeyPat
 
 def test_what_follows_from_a_hosts_variables_is_gathered_too() -> None:
     part = Gathered(
-        packages=("a",), by_wishes=lambda wishes: {"packages": wishes["mine"], "sysctls": ["vm.swappiness"]}
+        packages=("a",), by_role_vars=lambda role_vars: {"packages": role_vars["mine"], "sysctls": ["vm.swappiness"]}
     )
-    wishes = {"mine": ["a", "b", "rsync"]}
-    assert requested({"packages": ["rsync"], "disks": ["/"]}, [part, Gathered(sysctls=("x",))], wishes) == {
+    role_vars = {"mine": ["a", "b", "rsync"]}
+    assert requested({"packages": ["rsync"], "disks": ["/"]}, [part, Gathered(sysctls=("x",))], role_vars) == {
         "packages": ["rsync", "a", "b"],
         "sysctls": ["vm.swappiness", "x"],
         "disks": ["/"],
@@ -151,7 +151,9 @@ def test_what_follows_from_a_hosts_variables_is_gathered_too() -> None:
 
 
 def test_trees_and_jobs_follow_from_a_hosts_variables() -> None:
-    part = Gathered(by_wishes=lambda wishes: {"trees": {"/b": {"c": "d"}}, "jobs": "/jobs", "repositories": ["x"]})
+    part = Gathered(
+        by_role_vars=lambda role_vars: {"trees": {"/b": {"c": "d"}}, "jobs": "/jobs", "repositories": ["x"]}
+    )
     wanted = {"trees": {"/b": {"c": "d"}}, "jobs": "/jobs", "repositories": ["x"]}
     assert requested({}, [part, part], {}) == wanted
     assert requested({"trees": {"/a": {}}, "repositories": ["y"], "jobs": None}, [part], {}) == {
@@ -165,7 +167,7 @@ def test_what_is_not_there_on_the_controller_is_named(monkeypatch: pytest.Monkey
     def gone(dummy: Any) -> Any:
         raise VariableError("mine: /gone is not a directory on the controller")
 
-    monkeypatch.setitem(GATHERED, "docker", Gathered(by_wishes=gone))
+    monkeypatch.setitem(GATHERED, "docker", Gathered(by_role_vars=gone))
     with pytest.raises(AnsibleActionFail, match=r"^gpu1: mine: /gone is not .*\. Remedy: correct this"):
         run(monkeypatch, {}, args={"plan": ["docker"]}, inventory_hostname="gpu1")
 
@@ -173,7 +175,9 @@ def test_what_is_not_there_on_the_controller_is_named(monkeypatch: pytest.Monkey
 def test_what_cannot_be_rendered_matters_where_it_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
     undefined = trust_as_template("{{ nowhere }}")
     result = planned(monkeypatch, docker_proxy=undefined)[0]
-    assert "docker_proxy" not in result["wishes"] and "'nowhere' is undefined" in result["unrendered"]["docker_proxy"]
+    assert (
+        "docker_proxy" not in result["role_vars"] and "'nowhere' is undefined" in result["unrendered"]["docker_proxy"]
+    )
     read = r"^gpu1: docker_users: .*'nowhere' is undefined.* Remedy: correct this variable$"
     with pytest.raises(AnsibleActionFail, match=read):
         planned(monkeypatch, docker_users=undefined, inventory_hostname="gpu1")

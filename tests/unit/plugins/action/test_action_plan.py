@@ -26,9 +26,9 @@ SECRET_PROXY = "http://u:hunter2@proxy.example.com:3128"
 RUN = "abc"
 
 
-def gathered(run: str = RUN, running: tuple[str, ...] = (), **wished: Any) -> dict[str, Any]:
-    """What node_facts returned of a host with an engine that is as wished."""
-    wishes = defaults(docker_hold="no", **wished)
+def gathered(run: str = RUN, running: tuple[str, ...] = (), **desired: Any) -> dict[str, Any]:
+    """What node_facts returned of a host with an engine that is as desired."""
+    role_vars = defaults(docker_hold="no", **desired)
     packages = {"docker.io": "20.10.24", "python3-docker": "5", "python3-requests": "2"}
     docker = {
         "installed": True,
@@ -47,7 +47,7 @@ def gathered(run: str = RUN, running: tuple[str, ...] = (), **wished: Any) -> di
         "held": [],
         "run": run,
     }
-    return {"ansible_facts": {"swarmspeed": facts}, "wishes": wishes}
+    return {"ansible_facts": {"swarmspeed": facts}, "role_vars": role_vars}
 
 
 class HostVars(dict[str, dict[str, Any]]):
@@ -91,7 +91,10 @@ def test_each_host_is_planned_by_its_own_variables() -> None:
         "user ada in group docker is missing",
         "user bob in group docker is missing",
     ]
-    assert made["acts"]["gpu2"]["docker"]["users"] == ["ada", "bob"]  # a text, which the argument spec makes a list
+    assert made["task_inputs"]["gpu2"]["docker"]["users"] == [
+        "ada",
+        "bob",
+    ]  # a text, which the argument spec makes a list
     assert made["text"].endswith("\nPlan: 2 to add, 0 to change, 0 to remove.")
 
 
@@ -130,13 +133,13 @@ def test_the_underlays_mtu_is_that_of_the_cluster() -> None:
     fresh = gathered()
     fresh["ansible_facts"]["swarmspeed"].update(packages={}, docker={})
     made = make({"gpu1": fresh}, {"cluster": {"underlay": {"mtu": 1450}}})
-    assert made["acts"]["gpu1"]["docker"]["config"]["mtu"] == 1450
+    assert made["task_inputs"]["gpu1"]["docker"]["config"]["mtu"] == 1450
 
 
 def test_secrets_are_in_what_the_role_acts_on_and_the_result_is_not_shown() -> None:
     made = make({"gpu1": gathered(docker_proxy={"http": SECRET_PROXY}, running=("job",))})
     assert made["_ansible_no_log"] is True
-    assert SECRET_PROXY.split("://")[1] in json.dumps(made.pop("acts"))
+    assert SECRET_PROXY.split("://")[1] in json.dumps(made.pop("task_inputs"))
     assert "hunter2" not in json.dumps(made) and SECRET in made["text"]
 
 
@@ -145,10 +148,10 @@ def test_the_certificate_is_read_here(tmp_path: Path) -> None:
     path.write_text("-----BEGIN CERTIFICATE-----\n", encoding="utf-8")
     made = make({"gpu1": gathered(host_ca_certificate=str(path))})
     assert "/etc/systemd/system/docker.service.d/swarmspeed-ca.conf is missing" in made["drift"]["gpu1"]["docker"]
-    digest = made["acts"]["gpu1"]["docker"]["files"]
+    digest = made["task_inputs"]["gpu1"]["docker"]["files"]
     path.write_bytes(b"-----BEGIN CERTIFICATE-----\r\n")
     made = make({"gpu1": gathered(host_ca_certificate=str(path))})
-    assert made["acts"]["gpu1"]["docker"]["files"] != digest  # another text, as the host gets it byte by byte
+    assert made["task_inputs"]["gpu1"]["docker"]["files"] != digest  # another text, as the host gets it byte by byte
     path.unlink()
     with pytest.raises(AnsibleActionFail, match=rf"^{path}: cannot be read\. Remedy: name a file that this"):
         make({"gpu1": gathered(host_ca_certificate=str(path))})
@@ -169,23 +172,23 @@ def test_odd_facts_are_no_traceback(facts: dict[str, Any]) -> None:
 
 def test_facts_of_another_form_are_one_line() -> None:
     with pytest.raises(AnsibleActionFail, match="this is not what node_facts returned") as reported:
-        make({"gpu1": {"ansible_facts": 5, "wishes": {}}})
+        make({"gpu1": {"ansible_facts": 5, "role_vars": {}}})
     assert "\n" not in str(reported.value)
 
 
 def test_a_folder_is_read_by_the_names_of_its_files(tmp_path: Path) -> None:
     """Wheels of an environment count by their names."""
-    wishes = defaults(
+    role_vars = defaults(
         workspace_python_compiler=False,
         workspace_python_environment="/opt/train",
         workspace_python_wheelhouse=str(tmp_path),
     )
-    found = {**gathered(), "wishes": wishes}
+    found = {**gathered(), "role_vars": role_vars}
     args = {"roles": ["workspace"], "cluster": {"accelerator": "cpu", "slots": {"gpu1": 1}, "versions": {}}}
-    first = make({"gpu1": found}, args)["acts"]["gpu1"]["workspace"]["wanted"]
+    first = make({"gpu1": found}, args)["task_inputs"]["gpu1"]["workspace"]["wanted"]
     (tmp_path / "a-1.whl").write_bytes(b"\xff")
-    assert make({"gpu1": found}, args)["acts"]["gpu1"]["workspace"]["wanted"] != first
-    gone = {**found, "wishes": {**wishes, "workspace_python_wheelhouse": str(tmp_path / "gone")}}
+    assert make({"gpu1": found}, args)["task_inputs"]["gpu1"]["workspace"]["wanted"] != first
+    gone = {**found, "role_vars": {**role_vars, "workspace_python_wheelhouse": str(tmp_path / "gone")}}
     with pytest.raises(AnsibleActionFail, match=rf"^{tmp_path}/gone: cannot be read\. Remedy: "):
         make({"gpu1": gone}, args)
 

@@ -122,13 +122,13 @@ class FakeStore:
 @pytest.fixture
 def torch(monkeypatch: pytest.MonkeyPatch) -> Iterator[types.SimpleNamespace]:
     """A stand-in for torch of one rank. ``calls`` counts; ``act`` may sleep or raise."""
-    seen = types.SimpleNamespace(calls=[], act=lambda name, size: None, environment={})
+    seen = types.SimpleNamespace(calls=[], task_input=lambda name, size: None, environment={})
 
     def call(name: str) -> Callable[..., None]:
         def run(*tensors: Any, **dummy: Any) -> None:
             size = max(getattr(tensor, "size", 1) for tensor in tensors)
             seen.calls.append((name, size))
-            seen.act(name, size)
+            seen.task_input(name, size)
 
         return run
 
@@ -183,7 +183,7 @@ def test_every_operation_is_timed_for_every_size(torch: types.SimpleNamespace) -
 
 
 def test_what_would_take_too_long_is_left_and_said(torch: types.SimpleNamespace) -> None:
-    torch.act = lambda name, size: time.sleep(0.1) if size == 1024 else None
+    torch.task_input = lambda name, size: time.sleep(0.1) if size == 1024 else None
     found, dummy = measure(collective_seconds=0.9)
     assert {case["bytes"] for case in found["measured"]} == {4096}
     assert found["stopped"] == "no messages from 16384 bytes on: all_reduce takes too long for the time there is"
@@ -191,22 +191,22 @@ def test_what_would_take_too_long_is_left_and_said(torch: types.SimpleNamespace)
 
 
 def test_an_operation_that_the_backend_lacks_is_reported_and_left(torch: types.SimpleNamespace) -> None:
-    def act(name: str, size: int) -> None:
+    def task_input(name: str, size: int) -> None:
         if name == "reduce_scatter":
             raise RuntimeError("Backend gloo does not support reduce_scatter\ntrace")
 
-    torch.act = act
+    torch.task_input = task_input
     found, dummy = measure()
     assert found["unsupported"] == {"reduce_scatter": "Backend gloo does not support reduce_scatter"}
     assert {case["op"] for case in found["measured"]} == {"all_reduce", "all_gather"}
 
 
 def test_a_broken_network_names_what_it_broke(torch: types.SimpleNamespace) -> None:
-    def act(name: str, size: int) -> None:
+    def task_input(name: str, size: int) -> None:
         if name == "all_gather":
             raise RuntimeError("Connection closed by peer [10.0.0.3]:4711\ntrace")
 
-    torch.act = act
+    torch.task_input = task_input
     with pytest.raises(Trouble, match=r"^all_gather of 4096 bytes: Connection closed by peer \[10\.0\.0\.3\]:4711$"):
         measure()
 
@@ -256,7 +256,7 @@ def test_what_nccl_said_comes_with_the_figures(
         "cuda": types.SimpleNamespace(set_device=lambda device: None, synchronize=lambda device: None)
     }
     vars(sys.modules["torch"]).update(fakes)
-    torch.act = lambda name, size: log.write_text(lines, encoding="utf-8") and None
+    torch.task_input = lambda name, size: log.write_text(lines, encoding="utf-8") and None
     requested = {
         **{**REQUESTED, "backend": "nccl", "slots": [1], "port": 1, "subnet": "127.0.0.0/8", "environment": {}},
         **{"rounds": [], "floor_rounds": [], "pair_seconds": 0.1, "pair_bytes": 1, "gather_seconds": 1},

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.assets.gathered import (
-    by_wishes,
+    by_role_vars,
     manifest_path,
     sources_of,
 )
@@ -23,7 +23,7 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.variables 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.asset_hosts import NET, ROOT, WHOLE, WISHES, A, B, C, act, host, plan
+from tests.asset_hosts import NET, ROLE_VARS, ROOT, WHOLE, A, B, C, host, plan, task_input
 from tests.effort import examples
 from tests.role_values import NODES
 
@@ -35,49 +35,49 @@ def lines(made: Plan, name: str) -> list[str]:
 
 
 def test_without_sources_nothing_is_gathered_and_what_is_not_understood_is_named() -> None:
-    assert by_wishes({**WISHES, "assets_sources": []}) == {}
+    assert by_role_vars({**ROLE_VARS, "assets_sources": []}) == {}
     with pytest.raises(
         VariableError, match=r"^assets_sources: net: one of huggingface, url and folder is needed, and none is given$"
     ):
-        by_wishes({**WISHES, "assets_sources": [{"name": "net"}]})
+        by_role_vars({**ROLE_VARS, "assets_sources": [{"name": "net"}]})
 
 
 def test_a_source_that_was_not_listed_is_of_another_host(tmp_path: Path) -> None:
-    wishes = {**WISHES, "assets_cache": str(tmp_path)}
+    role_vars = {**ROLE_VARS, "assets_cache": str(tmp_path)}
     reported = "^assets_sources: net is not among those of the first host, and must be the same$"
     with pytest.raises(VariableError, match=reported):
-        by_wishes(wishes)
-    (source,) = sources_of(wishes)
+        by_role_vars(role_vars)
+    (source,) = sources_of(role_vars)
     path = manifest_path(tmp_path, source)
     path.parent.mkdir()
     path.write_text(to_text(NET), encoding="utf-8")
-    assert by_wishes(wishes) == {"assets": {"root": ROOT, "wanted": {"net": NET.digest}}}
+    assert by_role_vars(role_vars) == {"assets": {"root": ROOT, "wanted": {"net": NET.digest}}}
 
 
 def test_where_all_is_as_wanted_nothing_is_planned() -> None:
     made = plan()
     assert not made.changes and not made.refusals
-    assert act(made, ONE) == {**NOTHING, "root": ROOT, "names": ["net"]}
+    assert task_input(made, ONE) == {**NOTHING, "root": ROOT, "names": ["net"]}
 
 
 def test_new_nodes_get_it_from_the_first_which_gets_it_from_the_controller() -> None:
     made = plan(host(), host(), host())
     source = "as in hub.example/team/net at 0123456789ab"
     assert lines(made, TWO) == [f"+ {ROOT}/net/config.json: {source}", f"+ {ROOT}/net/weights/1.bin: {source}"]
-    assert act(made, ONE)["chain"] == [ONE, TWO, THREE] == act(made, THREE)["chain"]
-    assert act(made, ONE)["fetch"] == [A, B] and act(made, TWO)["fetch"] == []
-    assert list(act(made, ONE)["manifests"]) == ["net"]
-    assert act(made, TWO)["addresses"][ONE] == "10.0.0.0"
+    assert task_input(made, ONE)["chain"] == [ONE, TWO, THREE] == task_input(made, THREE)["chain"]
+    assert task_input(made, ONE)["fetch"] == [A, B] and task_input(made, TWO)["fetch"] == []
+    assert list(task_input(made, ONE)["manifests"]) == ["net"]
+    assert task_input(made, TWO)["addresses"][ONE] == "10.0.0.0"
 
 
 def test_a_node_that_has_all_gives_and_nothing_is_fetched() -> None:
     made = plan(host(), host(), host(WHOLE))
-    assert act(made, THREE)["chain"] == [THREE, ONE, TWO] and act(made, THREE)["fetch"] == []
+    assert task_input(made, THREE)["chain"] == [THREE, ONE, TWO] and task_input(made, THREE)["fetch"] == []
     assert lines(made, THREE) == [
         f"~ net on {name}: 2 files missing or different → as on {THREE}" for name in (ONE, TWO)
     ]
     made = plan(host())
-    assert act(made, TWO)["chain"] == [TWO, ONE] and act(made, THREE)["chain"] == []
+    assert task_input(made, TWO)["chain"] == [TWO, ONE] and task_input(made, THREE)["chain"] == []
     assert not made.of("assets", THREE)
 
 
@@ -145,14 +145,14 @@ def test_a_file_system_that_nodes_share_is_refused() -> None:
 
 @pytest.mark.parametrize("variable", ["training_container_environment", "nccl_env_environment"])
 def test_a_cache_that_programs_compile_into_is_not_among_the_assets(variable: str) -> None:
-    wished: dict[str, Any] = {variable: {"TRITON_CACHE_DIR": f"{ROOT}/net/cache", "HF_HOME": ROOT, "OTHER": 1}}
-    assert [refusal.sentence for refusal in plan(**wished).refusals] == [
+    desired: dict[str, Any] = {variable: {"TRITON_CACHE_DIR": f"{ROOT}/net/cache", "HF_HOME": ROOT, "OTHER": 1}}
+    assert [refusal.sentence for refusal in plan(**desired).refusals] == [
         f"TRITON_CACHE_DIR in {variable} is below {ROOT}, where programs cannot write. "
         "Remedy: set TRITON_CACHE_DIR to a folder of each node's own, such as /tmp/cache, or leave it out"
     ] * 3
     beside: dict[str, Any] = {variable: {"TRITON_CACHE_DIR": f"{ROOT}2/cache"}}
     assert not plan(**beside).refusals
-    assert not plan(**wished, assets_sources=[]).refusals
+    assert not plan(**desired, assets_sources=[]).refusals
 
 
 def test_many_files_are_counted() -> None:
@@ -162,8 +162,8 @@ def test_many_files_are_counted() -> None:
 
 
 def test_where_a_host_is_not_known_nothing_is_planned() -> None:
-    made = fold([AssetsPlanner()], {ONE: host()}, {ONE: WISHES}, Inputs({"hosts": list(NODES)}))
-    assert not made.changes and act(made, ONE) == NOTHING
+    made = fold([AssetsPlanner()], {ONE: host()}, {ONE: ROLE_VARS}, Inputs({"hosts": list(NODES)}))
+    assert not made.changes and task_input(made, ONE) == NOTHING
 
 
 STATES = st.fixed_dictionaries(
@@ -182,7 +182,7 @@ STATES = st.fixed_dictionaries(
 def test_on_the_facts_afterwards_nothing_is_planned(states: list[dict[str, Any]]) -> None:
     made = plan(*map(host, states), assets_allow_adopt=True)
     fold_again(made)
-    chain: list[str] = next((act(made, name)["chain"] for name in NODES if act(made, name)["chain"]), [])
+    chain: list[str] = next((task_input(made, name)["chain"] for name in NODES if task_input(made, name)["chain"]), [])
     for name in NODES:
         # Whoever has something to do takes part, and no one else does.
-        assert (name in chain) is bool(made.of("assets", name)) is bool(act(made, name)["chain"])
+        assert (name in chain) is bool(made.of("assets", name)) is bool(task_input(made, name)["chain"])

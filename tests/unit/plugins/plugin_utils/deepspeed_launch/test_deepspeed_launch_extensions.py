@@ -30,7 +30,7 @@ ROLE, OPTION, ROOT = "deepspeed_launch", "deepspeed_launch_vscode_extensions", "
 A, B, C, D = ("a" * 64, "b" * 64, "c" * 64, "d" * 64)
 PYTHON, DEBUGGER, COPY, ONE = "vscode/python.vsix", "vscode/sub/debugger.vsix", "vscode/copy.vsix", "one/x.vsix"
 DIGESTS = {PYTHON: A, DEBUGGER: B, COPY: A, ONE: C}
-WISHES = defaults(
+ROLE_VARS = defaults(
     cluster_name="lab",
     cluster_root=ROOT,
     assets_sources=[
@@ -47,8 +47,8 @@ MANIFESTS = (
     Manifest("https://x.example/x.vsix", "", (("x.vsix", 1, C),)),
 )
 FILES = {
-    f"text:{manifest_path(cache_of(WISHES), source)}": to_text(manifest)
-    for source, manifest in zip(sources_of(WISHES), MANIFESTS)
+    f"text:{manifest_path(cache_of(ROLE_VARS), source)}": to_text(manifest)
+    for source, manifest in zip(sources_of(ROLE_VARS), MANIFESTS)
 }
 
 
@@ -56,11 +56,11 @@ def there(*digests: str, intact: bool = True) -> dict[str, Any]:
     return {sha256: {"folder": f"me.{sha256[0]}-1.0", "intact": intact} for sha256 in digests}
 
 
-def plan(*listed: str, found: Mapping[str, Any] | None = None, files: Any = None, **wished: Any) -> Plan:
+def plan(*listed: str, found: Mapping[str, Any] | None = None, files: Any = None, **desired: Any) -> Plan:
     facts: dict[str, Any] = {"gpu1": {"files": {}, "vscode": found or {}}}
     known = FILES if files is None else files
     inputs = Inputs({"slots": {"gpu1": 1}, "gpus_known": True}, known, "key")
-    return fold([DeepspeedLaunchPlanner()], facts, {"gpu1": {**WISHES, OPTION: list(listed), **wished}}, inputs)
+    return fold([DeepspeedLaunchPlanner()], facts, {"gpu1": {**ROLE_VARS, OPTION: list(listed), **desired}}, inputs)
 
 
 def shown(made: Plan) -> list[tuple[str, str]]:
@@ -69,8 +69,8 @@ def shown(made: Plan) -> list[tuple[str, str]]:
     return [(one.action, one.what.removeprefix(begin)) for one in made.changes if one.what.startswith(begin)]
 
 
-def act(made: Plan) -> Mapping[str, Any]:
-    found: Mapping[str, Any] = made.acts["gpu1"][ROLE]["extensions"]
+def task_input(made: Plan) -> Mapping[str, Any]:
+    found: Mapping[str, Any] = made.task_inputs["gpu1"][ROLE]["extensions"]
     return found
 
 
@@ -92,7 +92,7 @@ def test_what_is_unpacked_and_removed(listed: list[str], found: Any, expected: A
     made = plan(*listed, found=found)
     assert shown(made) == expected and not made.refusals
     paths = [f"/data/assets/{path}" for path in listed]
-    assert act(made) == ({"root": f"{ROOT}/vscode", "files": paths} if expected else {})
+    assert task_input(made) == ({"root": f"{ROOT}/vscode", "files": paths} if expected else {})
     assert shown(plan(*listed, found=made.facts["gpu1"]["vscode"])) == []
 
 
@@ -106,7 +106,7 @@ def test_how_it_is_reported() -> None:
 
 
 @pytest.mark.parametrize(
-    ("listed", "wished", "sentence"),
+    ("listed", "desired", "sentence"),
     [
         (
             ["vscode/none.vsix"],
@@ -133,10 +133,10 @@ def test_how_it_is_reported() -> None:
         ),
     ],
 )
-def test_what_cannot_be_had_is_refused(listed: list[str], wished: dict[str, Any], sentence: str) -> None:
-    made = plan(*listed, **wished)
+def test_what_cannot_be_had_is_refused(listed: list[str], desired: dict[str, Any], sentence: str) -> None:
+    made = plan(*listed, **desired)
     assert [one.sentence for one in made.refusals] == [sentence]
-    assert shown(made) == [] and act(made) == {}
+    assert shown(made) == [] and task_input(made) == {}
 
 
 @pytest.mark.parametrize("listed", [["../x"], ["vscode/../one/x.vsix"], ["vscode//python.vsix"], [""], ["vscode"]])
@@ -151,12 +151,12 @@ def test_a_list_of_files_that_is_damaged_has_none() -> None:
 
 def test_the_lists_of_role_assets_are_read_where_extensions_are_listed() -> None:
     planner = DeepspeedLaunchPlanner()
-    assert list(planner.files({**WISHES, OPTION: [PYTHON]})) == list(FILES)
-    assert list(planner.files(WISHES)) == []
+    assert list(planner.files({**ROLE_VARS, OPTION: [PYTHON]})) == list(FILES)
+    assert list(planner.files(ROLE_VARS)) == []
 
 
 def test_where_the_role_is_applied_alone_nothing_is_known_of_files() -> None:
-    alone = {name: value for name, value in WISHES.items() if not name.startswith("assets_")}
+    alone = {name: value for name, value in ROLE_VARS.items() if not name.startswith("assets_")}
     facts: dict[str, Any] = {"gpu1": {"files": {}, "vscode": there(D)}}
     inputs = Inputs({"slots": {"gpu1": 1}}, {}, "key")
     made = fold([DeepspeedLaunchPlanner()], facts, {"gpu1": {**alone, OPTION: [PYTHON]}}, inputs)
@@ -164,8 +164,8 @@ def test_where_the_role_is_applied_alone_nothing_is_known_of_files() -> None:
 
 
 def test_what_is_compared_is_gathered() -> None:
-    assert GATHERED.by_wishes is not None and GATHERED.by_wishes(WISHES)["vscode"] == f"{ROOT}/vscode"
-    assert Path(act(plan(PYTHON))["root"]) == Path(ROOT, "vscode")
+    assert GATHERED.by_role_vars is not None and GATHERED.by_role_vars(ROLE_VARS)["vscode"] == f"{ROOT}/vscode"
+    assert Path(task_input(plan(PYTHON))["root"]) == Path(ROOT, "vscode")
 
 
 paths = st.lists(st.sampled_from([PYTHON, DEBUGGER, ONE]), unique=True)

@@ -45,7 +45,7 @@ ROOT = "/srv/lab"
 HOSTFILE, DS_CONFIG, KEY = f"{ROOT}/etc/hostfile", f"{ROOT}/etc/ds_config.json", f"{ROOT}/etc/job_key"
 VSCODE = f"{ROOT}/workspace/.vscode/launch.json"
 MICRO = {"train_micro_batch_size_per_gpu": 1}
-WISHES = defaults(
+ROLE_VARS = defaults(
     cluster_name="lab",
     cluster_root=ROOT,
     training_image_deepspeed_version="0.19.2",
@@ -70,25 +70,25 @@ def file(text: str, **changed: Any) -> dict[str, Any]:
     return {**known, "content": text, **changed}
 
 
-def plan(files: Mapping[str, Any] | None = None, of_cluster: Mapping[str, Any] | None = None, **wished: Any) -> Plan:
+def plan(files: Mapping[str, Any] | None = None, of_cluster: Mapping[str, Any] | None = None, **desired: Any) -> Plan:
     """The plan for two hosts that have these files, gpu2 alone those that are named by it."""
-    wishes = {**WISHES, **wished}
+    role_vars = {**ROLE_VARS, **desired}
     facts = {host: {"files": dict((files or {}).get(host, files or {}))} for host in HOSTS}
     view = CLUSTER if of_cluster is None else of_cluster
-    return fold([DeepspeedLaunchPlanner()], facts, dict.fromkeys(HOSTS, wishes), Inputs(view, {}, "key"))
+    return fold([DeepspeedLaunchPlanner()], facts, dict.fromkeys(HOSTS, role_vars), Inputs(view, {}, "key"))
 
 
 def shown(made: Plan, host: str = "gpu1") -> list[tuple[str, str]]:
     return [(change.action, change.what) for change in made.changes if change.host == host]
 
 
-def act(made: Plan, host: str = "gpu1") -> Mapping[str, Any]:
-    return made.acts[host][ROLE]
+def task_input(made: Plan, host: str = "gpu1") -> Mapping[str, Any]:
+    return made.task_inputs[host][ROLE]
 
 
-def done(**wished: Any) -> dict[str, Any]:
+def done(**desired: Any) -> dict[str, Any]:
     """The files of gpu1 as they are once all is written."""
-    found = copy.deepcopy(plan(**wished).facts["gpu1"]["files"])
+    found = copy.deepcopy(plan(**desired).facts["gpu1"]["files"])
     return {path: {**fact, "plain": True} for path, fact in found.items()}
 
 
@@ -97,18 +97,18 @@ def done(**wished: Any) -> dict[str, Any]:
 
 def test_what_a_job_is_passed_may_be_known_later() -> None:
     """``swarmspeed_cluster`` is worked out once the hosts' facts are gathered, and the plan made again after."""
-    known = {name: value for name, value in {**WISHES, **JOB}.items() if name != "deepspeed_launch_args"}
+    known = {name: value for name, value in {**ROLE_VARS, **JOB}.items() if name != "deepspeed_launch_args"}
     facts: dict[str, Any] = {host: {"files": {}} for host in HOSTS}
-    wishes = dict.fromkeys(HOSTS, known | {"deepspeed_launch_vscode": True})
-    made = fold([DeepspeedLaunchPlanner()], facts, wishes, Inputs(CLUSTER, {}, "key"))
+    role_vars = dict.fromkeys(HOSTS, known | {"deepspeed_launch_vscode": True})
+    made = fold([DeepspeedLaunchPlanner()], facts, role_vars, Inputs(CLUSTER, {}, "key"))
     assert [change.what for change in made.changes] == [HOSTFILE, DS_CONFIG] * 2
 
 
-@pytest.mark.parametrize("wished", [{}, JOB, {**JOB, "deepspeed_launch_vscode": True}, BARE])
-def test_whatever_is_compared_is_gathered(wished: dict[str, Any]) -> None:
-    assert GATHERED.by_wishes is not None
-    entries = {entry["path"]: entry for entry in GATHERED.by_wishes({**WISHES, **wished})["files"]}
-    made = {change.what for change in plan(**wished).changes}
+@pytest.mark.parametrize("desired", [{}, JOB, {**JOB, "deepspeed_launch_vscode": True}, BARE])
+def test_whatever_is_compared_is_gathered(desired: dict[str, Any]) -> None:
+    assert GATHERED.by_role_vars is not None
+    entries = {entry["path"]: entry for entry in GATHERED.by_role_vars({**ROLE_VARS, **desired})["files"]}
+    made = {change.what for change in plan(**desired).changes}
     assert made and made <= set(entries)
     # The text of a key is never gathered, that of the others is compared.
     assert all(bool(entries[path].get("content")) is (path != KEY) for path in made)
@@ -118,7 +118,7 @@ def test_whatever_is_compared_is_gathered(wished: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("wished", "first", "second"),
+    ("desired", "first", "second"),
     [
         ({}, [HOSTFILE], [HOSTFILE]),
         (JOB, [HOSTFILE, DS_CONFIG], [HOSTFILE, DS_CONFIG]),
@@ -128,32 +128,32 @@ def test_whatever_is_compared_is_gathered(wished: dict[str, Any]) -> None:
         (BARE, [HOSTFILE, DS_CONFIG, KEY], [HOSTFILE, DS_CONFIG, KEY]),
     ],
 )
-def test_the_files_of_a_job(wished: dict[str, Any], first: list[str], second: list[str]) -> None:
-    made = plan(**wished)
+def test_the_files_of_a_job(desired: dict[str, Any], first: list[str], second: list[str]) -> None:
+    made = plan(**desired)
     assert [what for dummy, what in shown(made)] == first
     assert [what for dummy, what in shown(made, "gpu2")] == second
     assert {change.action for change in made.changes} == {"+"} and not made.refusals
-    assert act(made)["slots"] == CLUSTER["slots"] and act(made)["etc"] == f"{ROOT}/etc"
-    assert shown(plan(done(**wished), **wished)) == []
+    assert task_input(made)["slots"] == CLUSTER["slots"] and task_input(made)["etc"] == f"{ROOT}/etc"
+    assert shown(plan(done(**desired), **desired)) == []
 
 
 def test_vs_codes_file_is_of_the_node_of_rank_0() -> None:
-    wished: dict[str, Any] = {**JOB, "deepspeed_launch_vscode": True, "deepspeed_launch_include": "gpu2"}
-    made = plan(**wished)
+    desired: dict[str, Any] = {**JOB, "deepspeed_launch_vscode": True, "deepspeed_launch_include": "gpu2"}
+    made = plan(**desired)
     assert VSCODE in [what for dummy, what in shown(made, "gpu2")]
     assert VSCODE not in [what for dummy, what in shown(made)]
-    (started,) = json.loads(act(made, "gpu2")["launch_json"])["configurations"]
+    (started,) = json.loads(task_input(made, "gpu2")["launch_json"])["configurations"]
     assert started["args"][started["args"].index("--master_addr") + 1] == "lab-gpu2"
-    assert act(made)["launch_json"] == ""
+    assert task_input(made)["launch_json"] == ""
     # Those of others stay.
     by_hand = file('{"configurations": [{"name": "mine"}]}')
-    again = json.loads(act(plan({"gpu1": {}, "gpu2": {VSCODE: by_hand}}, **wished), "gpu2")["launch_json"])
+    again = json.loads(task_input(plan({"gpu1": {}, "gpu2": {VSCODE: by_hand}}, **desired), "gpu2")["launch_json"])
     assert [one["name"] for one in again["configurations"]] == ["mine", "swarmspeed: job"]
 
 
-@pytest.mark.parametrize(("wished", "address"), [({}, "lab-gpu1"), ({"cluster_network_mode": "host"}, "10.1.0.1")])
-def test_how_rank_0_is_reached(wished: dict[str, Any], address: str) -> None:
-    text = act(plan(**JOB, deepspeed_launch_vscode=True, **wished))["launch_json"]
+@pytest.mark.parametrize(("desired", "address"), [({}, "lab-gpu1"), ({"cluster_network_mode": "host"}, "10.1.0.1")])
+def test_how_rank_0_is_reached(desired: dict[str, Any], address: str) -> None:
+    text = task_input(plan(**JOB, deepspeed_launch_vscode=True, **desired))["launch_json"]
     assert f'"{address}"' in text and ("lab-gpu1" in text) is (address == "lab-gpu1")
 
 
@@ -213,29 +213,29 @@ def test_of_an_image_whose_release_is_not_known_what_any_release_is_given_is_rig
     changed: dict[str, Any], there: str
 ) -> None:
     """The role asks the container for the release before it writes the file."""
-    wished: dict[str, Any] = {**JOB, "deepspeed_launch_ds_config_preset": "zero2", "deepspeed_launch_ds_config": MICRO}
-    written = done(**wished, training_image_deepspeed_version=there)
-    made = plan(written, **wished, **changed)
+    desired: dict[str, Any] = {**JOB, "deepspeed_launch_ds_config_preset": "zero2", "deepspeed_launch_ds_config": MICRO}
+    written = done(**desired, training_image_deepspeed_version=there)
+    made = plan(written, **desired, **changed)
     assert shown(made) == []
-    other = plan({**written, DS_CONFIG: file('{"zero_optimization": {"stage": 1}}')}, **wished, **changed)
+    other = plan({**written, DS_CONFIG: file('{"zero_optimization": {"stage": 1}}')}, **desired, **changed)
     assert shown(other) == [("~", DS_CONFIG)]
 
 
 def test_a_secret_of_the_configuration_is_nowhere_to_be_seen() -> None:
-    wished: dict[str, Any] = {
+    desired: dict[str, Any] = {
         **JOB,
         "deepspeed_launch_ds_config": {**MICRO, "comet": {"enabled": True, "api_key": "never-to-be-seen"}},
     }
     before = done(**JOB)
-    for made in (plan(**wished), plan(before, **wished)):
+    for made in (plan(**desired), plan(before, **desired)):
         changes = [change for change in made.changes if change.what == DS_CONFIG]
         assert changes and all(isinstance(change.after, Sealed) for change in changes)
         reported = outcome(made, "", [ROLE])
         assert "never-to-be-seen" not in json.dumps(
-            [reported["document"], reported["text"], reported["diffs"], reported["acts"]]
+            [reported["document"], reported["text"], reported["diffs"], reported["task_inputs"]]
         )
-    after = done(**wished)
-    again: dict[str, Any] = {**WISHES, **wished, "deepspeed_launch_ds_config": MICRO}
+    after = done(**desired)
+    again: dict[str, Any] = {**ROLE_VARS, **desired, "deepspeed_launch_ds_config": MICRO}
     made = plan(after, **again)
     assert "never-to-be-seen" not in json.dumps(outcome(made, "", [ROLE])["document"])
 
@@ -246,23 +246,23 @@ def test_a_secret_of_the_configuration_is_nowhere_to_be_seen() -> None:
 def test_before_a_driver_works_the_files_are_known_after_apply() -> None:
     unknown = {**CLUSTER, "gpus_known": False}
     auto: dict[str, Any] = {**JOB, "deepspeed_launch_ds_config_preset": "auto"}
-    for wished in (JOB, auto):
-        made = plan(None, unknown, **wished)
+    for desired in (JOB, auto):
+        made = plan(None, unknown, **desired)
         assert {change.what for change in made.changes} == {HOSTFILE, DS_CONFIG}
         assert all(isinstance(change.after, Unknown) for change in made.changes)
         # What is there is compared once they are known.
-        assert plan(done(**JOB), unknown, **wished).changes == ()
+        assert plan(done(**JOB), unknown, **desired).changes == ()
 
 
 def test_where_nothing_is_known_of_the_hosts_nothing_is_planned() -> None:
     made = plan(None, {})
     assert made.changes == () and made.refusals == ()
-    assert act(made) == {**NOTHING, "etc": f"{ROOT}/etc"}
+    assert task_input(made) == {**NOTHING, "etc": f"{ROOT}/etc"}
 
 
 def test_what_preflight_says_of_the_configuration_is_not_planned() -> None:
-    wished: dict[str, Any] = {**JOB, "deepspeed_launch_ds_config": {"zero_optimization": {"stge": 1}}}
-    assert [what for dummy, what in shown(plan(**wished))] == [HOSTFILE]
+    desired: dict[str, Any] = {**JOB, "deepspeed_launch_ds_config": {"zero_optimization": {"stge": 1}}}
+    assert [what for dummy, what in shown(plan(**desired))] == [HOSTFILE]
 
 
 def test_slots_that_are_not_there_are_refused() -> None:
@@ -272,18 +272,18 @@ def test_slots_that_are_not_there_are_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("wished", "words"),
+    ("desired", "words"),
     [
         ({"deepspeed_launch_launcher": "torchrun"}, "not for torchrun with deepspeed_launch_runtime: container"),
         ({"deepspeed_launch_runtime": "host"}, "not for deepspeed with deepspeed_launch_runtime: host"),
         ({"deepspeed_launch_args": ["${HOME}"]}, "'${HOME}' has ${ in it, which VS Code would replace"),
     ],
 )
-def test_what_one_process_cannot_start_is_refused(wished: dict[str, Any], words: str) -> None:
-    (refusal,) = plan(**{**JOB, "deepspeed_launch_vscode": True, **wished}).refusals
+def test_what_one_process_cannot_start_is_refused(desired: dict[str, Any], words: str) -> None:
+    (refusal,) = plan(**{**JOB, "deepspeed_launch_vscode": True, **desired}).refusals
     assert refusal.subject == "gpu1" and words in refusal.text
     assert refusal.remedy.endswith("set deepspeed_launch_vscode: false")
-    assert plan(**{**JOB, **wished}).refusals == ()
+    assert plan(**{**JOB, **desired}).refusals == ()
 
 
 # The key of a job on the hosts themselves
@@ -318,7 +318,7 @@ def test_the_key_is_that_of_the_first_node(first: Any, second: Any, expected: di
     }
     assert found == expected
     # The first node reads it for the others, so that all take part.
-    assert [act(made, host)["share_key"] for host in HOSTS] == [bool(expected)] * 2
+    assert [task_input(made, host)["share_key"] for host in HOSTS] == [bool(expected)] * 2
     assert plan({host: made.facts[host]["files"] for host in HOSTS}, **BARE).changes == ()
 
 
@@ -367,8 +367,8 @@ def predicted(module: ModuleType, found: Mapping[str, Any], **arguments: Any) ->
 )
 def test_what_is_planned_is_what_the_module_would_write(path: str, data: Any, mode: str, preset: str) -> None:
     files = {path: file(data.draw(texts[path]), mode=mode)}
-    wished: dict[str, Any] = {**JOB, "deepspeed_launch_ds_config_preset": preset}
-    made = plan(files, **wished)
+    desired: dict[str, Any] = {**JOB, "deepspeed_launch_ds_config_preset": preset}
+    made = plan(files, **desired)
     arguments: dict[str, Any] = {"hosts": CLUSTER["slots"]}
     if path == DS_CONFIG:
         arguments = {
@@ -383,22 +383,22 @@ def test_what_is_planned_is_what_the_module_would_write(path: str, data: Any, mo
     assert bool(result.get("failed")) is refused
     if not refused:
         assert result["changed"] is (path in [what for dummy, what in shown(made)])
-        assert (Path(path).name in act(made)["writes"]) is result["changed"]
+        assert (Path(path).name in task_input(made)["writes"]) is result["changed"]
         if path == DS_CONFIG:
-            assert act(made)["ds_config"] == result["config"]
+            assert task_input(made)["ds_config"] == result["config"]
     if not refused:
-        assert all(shown(plan(dict(made.facts[host]["files"]), **wished)) == [] for host in HOSTS)
+        assert all(shown(plan(dict(made.facts[host]["files"]), **desired)) == [] for host in HOSTS)
 
 
 # What the module ds_config is asked for
 
 
 def test_the_request_has_all_options_of_the_module_but_the_world_size_and_what_may_be_secret() -> None:
-    request = act(plan(**JOB))["request"]
+    request = task_input(plan(**JOB))["request"]
     assert {*request, "config", "world_size"} == {field.name for field in dataclasses.fields(Request)}
-    assert act(plan(**{**JOB, "deepspeed_launch_config_argument": ""}))["request"] == {}
+    assert task_input(plan(**{**JOB, "deepspeed_launch_config_argument": ""}))["request"] == {}
     # Also where the hosts of the job cannot be chosen: preflight lists all that is wrong at once.
-    assert act(plan(**{**JOB, "deepspeed_launch_include": "nosuch"}))["request"] == request
+    assert task_input(plan(**{**JOB, "deepspeed_launch_include": "nosuch"}))["request"] == request
 
 
 @pytest.mark.parametrize(
@@ -414,7 +414,7 @@ def test_the_request_has_all_options_of_the_module_but_the_world_size_and_what_m
 )
 def test_memlock_is_a_number(changed: dict[str, Any], expected: int | None) -> None:
     """As text it was refused by preflight, which hands it on as it is: with the defaults no job could be launched."""
-    found = act(plan(**{**JOB, **changed}))["request"]["memlock"]
+    found = task_input(plan(**{**JOB, **changed}))["request"]["memlock"]
     assert found == expected and isinstance(found, (int, type(None)))
     assert not [error for error in build(Request(memlock=found)).errors if error.path == "memlock"]
 
@@ -422,45 +422,48 @@ def test_memlock_is_a_number(changed: dict[str, Any], expected: int | None) -> N
 # How the script gets ds_config.json
 
 
-def of_source(folder: Path, text: str, **wished: Any) -> Plan:
+def of_source(folder: Path, text: str, **desired: Any) -> Plan:
     """The plan for a script that is read on the controller, as the action reads what the planner names."""
     (folder / "train.py").write_text(text, encoding="utf-8")
-    wishes = {**WISHES, **JOB, "workspace_source": str(folder), **wished}
+    role_vars = {**ROLE_VARS, **JOB, "workspace_source": str(folder), **desired}
     planner = DeepspeedLaunchPlanner()
-    files = {name: read(*split_kind(name)) for name in planner.files(wishes)}
+    files = {name: read(*split_kind(name)) for name in planner.files(role_vars)}
     facts: dict[str, Any] = {host: {"files": {}} for host in HOSTS}
-    return fold([planner], facts, dict.fromkeys(HOSTS, wishes), Inputs(CLUSTER, files, "key"))
+    return fold([planner], facts, dict.fromkeys(HOSTS, role_vars), Inputs(CLUSTER, files, "key"))
 
 
 TRAINER = "from transformers import Trainer\n"
 
 
 def test_a_trainer_needs_no_variable(tmp_path: Path) -> None:
-    wished: dict[str, Any] = {"deepspeed_launch_ds_config": {"train_micro_batch_size_per_gpu": "auto"}}
-    made = of_source(tmp_path, TRAINER, **wished)
-    assert act(made)["config_argument"] == "--deepspeed" and act(made)["request"]["integration"] == "huggingface"
-    assert act(made)["integration"] == (
+    desired: dict[str, Any] = {"deepspeed_launch_ds_config": {"train_micro_batch_size_per_gpu": "auto"}}
+    made = of_source(tmp_path, TRAINER, **desired)
+    assert (
+        task_input(made)["config_argument"] == "--deepspeed"
+        and task_input(made)["request"]["integration"] == "huggingface"
+    )
+    assert task_input(made)["integration"] == (
         "Integration: huggingface, because train.py line 1 imports transformers.Trainer. The script gets "
         "ds_config.json by --deepspeed."
     )
-    assert act(made)["ds_config"]["train_micro_batch_size_per_gpu"] == "auto"
+    assert task_input(made)["ds_config"]["train_micro_batch_size_per_gpu"] == "auto"
     assert DS_CONFIG in {what for dummy, what in shown(made)} and made.refusals == ()
 
 
 def test_accelerate_is_given_the_file_in_the_environment(tmp_path: Path) -> None:
-    made = act(of_source(tmp_path, "from accelerate import Accelerator\n"))
+    made = task_input(of_source(tmp_path, "from accelerate import Accelerator\n"))
     assert (made["config_argument"], made["by_environment"], made["configured"]) == ("", True, True)
     assert made["request"]["integration"] == "accelerate"
 
 
 def test_without_deepspeed_there_is_no_file(tmp_path: Path) -> None:
     made = of_source(tmp_path, "import torch\n")
-    assert act(made)["request"] == {} and act(made)["configured"] is False
+    assert task_input(made)["request"] == {} and task_input(made)["configured"] is False
     assert [what for dummy, what in shown(made)] == [HOSTFILE]
 
 
 @pytest.mark.parametrize(
-    ("wished", "words"),
+    ("desired", "words"),
     [
         ({"workspace_source": ""}, "the script is not on the controller"),
         ({"deepspeed_launch_script": "-m pkg.train"}, "a module, which the controller does not have"),
@@ -472,8 +475,8 @@ def test_without_deepspeed_there_is_no_file(tmp_path: Path) -> None:
         ({"deepspeed_launch_script": "other.py"}, "other.py: it is not in workspace_source"),
     ],
 )
-def test_what_cannot_be_read_is_as_it_was(wished: dict[str, Any], words: str, tmp_path: Path) -> None:
-    made = act(of_source(tmp_path, TRAINER, **wished))
+def test_what_cannot_be_read_is_as_it_was(desired: dict[str, Any], words: str, tmp_path: Path) -> None:
+    made = task_input(of_source(tmp_path, TRAINER, **desired))
     assert (made["config_argument"], made["request"]["integration"]) == ("--deepspeed_config", "deepspeed")
     assert "not determined" in made["integration"] and words in made["integration"]
 
@@ -481,12 +484,12 @@ def test_what_cannot_be_read_is_as_it_was(wished: dict[str, Any], words: str, tm
 def test_a_fetched_repository_is_read(tmp_path: Path) -> None:
     source = {"workspace_source": "https://x.test/a.git", "workspace_source_ref": "v1"}
     made = of_source(tmp_path, TRAINER, **source, swarmspeed_source={"folder": str(tmp_path), "name": "a"})
-    assert act(made)["config_argument"] == "--deepspeed"
+    assert task_input(made)["config_argument"] == "--deepspeed"
 
 
 def test_a_script_by_its_path_in_the_container_is_read(tmp_path: Path) -> None:
     made = of_source(tmp_path, TRAINER, deepspeed_launch_script="/workspace/train.py")
-    assert act(made)["config_argument"] == "--deepspeed"
+    assert task_input(made)["config_argument"] == "--deepspeed"
 
 
 def test_two_configurations_are_refused_before_anything_is_changed(tmp_path: Path) -> None:
@@ -498,7 +501,7 @@ def test_two_configurations_are_refused_before_anything_is_changed(tmp_path: Pat
     )
     own: dict[str, Any] = {"deepspeed_launch_args": ["--deepspeed", "my.json"], "deepspeed_launch_integration": "none"}
     none = of_source(tmp_path, TRAINER, **own)
-    assert none.refusals == () and act(none)["request"] == {}
+    assert none.refusals == () and task_input(none)["request"] == {}
 
 
 @pytest.mark.parametrize(("job", "fails"), [("a", False), ("b", True)])
@@ -506,7 +509,7 @@ def test_verify_does_not_fail_at_files_of_a_later_job_while_the_job_runs(job: st
     """The job has copies of them."""
     facts: dict[str, Any] = {host: {"files": {}} for host in HOSTS}
     facts["gpu1"]["code"] = {"running": {"a": []}}
-    wishes = {host: {**WISHES, "deepspeed_launch_name": job} for host in HOSTS}
-    made = fold([DeepspeedLaunchPlanner()], facts, wishes, Inputs(CLUSTER, {}, "key"))
+    role_vars = {host: {**ROLE_VARS, "deepspeed_launch_name": job} for host in HOSTS}
+    made = fold([DeepspeedLaunchPlanner()], facts, role_vars, Inputs(CLUSTER, {}, "key"))
     assert made.changes
     assert {change.tolerated for change in made.changes if "/etc/" in change.what} == {not fails}

@@ -12,7 +12,7 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker.encrypti
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker.planner import DockerPlanner
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.fold import Plan, fold
 
-from tests.engine_hosts import INPUTS, WISHES, host
+from tests.engine_hosts import INPUTS, ROLE_VARS, host
 
 OLD = "5:28.5.2-1~debian.13~trixie"
 ODD = "5:29.1.3-1~debian.13~trixie"
@@ -65,13 +65,13 @@ def test_one_kind_is_let_through(versions: tuple[str, ...]) -> None:
     assert list(refusals({f"gpu{number}": version for number, version in enumerate(versions)})) == []
 
 
-def plan(*versions: str, **wished: Any) -> Plan:
+def plan(*versions: str, **desired: Any) -> Plan:
     facts = {
         f"gpu{number}": host({"docker-ce": version, "docker-ce-cli": version, "containerd.io": "1"})
         for number, version in enumerate(versions)
     }
-    wishes = {**WISHES, "docker_source": "docker", **wished}
-    return fold([DockerPlanner()], facts, dict.fromkeys(facts, wishes), INPUTS)
+    role_vars = {**ROLE_VARS, "docker_source": "docker", **desired}
+    return fold([DockerPlanner()], facts, dict.fromkeys(facts, role_vars), INPUTS)
 
 
 def test_the_plan_refuses_it_where_the_overlay_is_encrypted() -> None:
@@ -94,8 +94,8 @@ def test_a_host_without_an_engine_has_that_of_its_release() -> None:
     fresh = host()
     fresh["system"] = {"distribution": "ubuntu", "codename": "noble"}
     facts = {"gpu1": fresh, "gpu2": host({"docker.io": "26.1.5+dfsg1-9"})}
-    wishes = {name: {**WISHES, "overlay_network_encrypted": True} for name in facts}
-    (found,) = fold([DockerPlanner()], facts, wishes, INPUTS).refusals
+    role_vars = {name: {**ROLE_VARS, "overlay_network_encrypted": True} for name in facts}
+    (found,) = fold([DockerPlanner()], facts, role_vars, INPUTS).refusals
     assert found.subject == "gpu1" and found.sentence.startswith(
         "engine 29.1 and those of gpu2 (26.1.5+dfsg1-9) cannot"
     )

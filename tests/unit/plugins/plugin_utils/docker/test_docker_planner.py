@@ -30,7 +30,7 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker.unseen i
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import Inputs, Sealed, Unknown
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.outcome import outcome
 
-from tests.engine_hosts import CE, DEBIAN, ENGINE, INPUTS, KEY, WISHES, act, host, plan, shown
+from tests.engine_hosts import CE, DEBIAN, ENGINE, INPUTS, KEY, ROLE_VARS, host, plan, shown, task_input
 from tests.role_values import ROLES
 
 # What is gathered
@@ -40,10 +40,10 @@ def test_whatever_is_compared_is_gathered() -> None:
     for codename in ("bullseye", "forky", *SHIPPED):
         for source in (DISTRIBUTION, DOCKER):
             named = plan(host(system={"codename": codename}), docker_source=source, docker_hold=True)
-            assert {*act(named)["packages"], *act(named)["hold"]} <= set(GATHERED.packages)
+            assert {*task_input(named)["packages"], *task_input(named)["hold"]} <= set(GATHERED.packages)
     entries = {entry["path"]: entry for entry in GATHERED.files}
     every = docker_plan(
-        host(), {**request({**WISHES, "docker_proxy": {"http": "http://p"}}, INPUTS), "source": "docker"}
+        host(), {**request({**ROLE_VARS, "docker_proxy": {"http": "http://p"}}, INPUTS), "source": "docker"}
     )
     assert {entry["path"] for entry in every["files"]} | {RECORD_PATH, CA_PATH} == set(entries)
     assert entries[RECORD_PATH]["content"] is True  # the record is read, to know which holds are this collection's
@@ -51,8 +51,8 @@ def test_whatever_is_compared_is_gathered() -> None:
 
 
 def test_the_plan_reads_the_key_of_the_role_and_the_users_certificate() -> None:
-    assert list(DockerPlanner().files(WISHES)) == [KEY_FILE]
-    assert list(DockerPlanner().files({**WISHES, "host_ca_certificate": "/ca.pem"})) == [KEY_FILE, "/ca.pem"]
+    assert list(DockerPlanner().files(ROLE_VARS)) == [KEY_FILE]
+    assert list(DockerPlanner().files({**ROLE_VARS, "host_ca_certificate": "/ca.pem"})) == [KEY_FILE, "/ca.pem"]
     assert (ROLES / KEY_FILE.removeprefix("role:")).read_text(encoding="utf-8").startswith(KEY.partition("\n")[0])
 
 
@@ -73,15 +73,15 @@ def test_a_host_without_an_engine() -> None:
     assert made.changes[4].after == Unknown("the version that apt chooses")
     assert {change.why for change in made.changes[:2]} == {"a new engine"}
     assert made.refusals == () and not made.missing_consents
-    assert act(made)["packages"] == ["python3-docker", "python3-requests", "docker.io", "iptables"]
+    assert task_input(made)["packages"] == ["python3-docker", "python3-requests", "docker.io", "iptables"]
 
 
-def test_nothing_is_planned_for_an_engine_that_is_as_wished() -> None:
+def test_nothing_is_planned_for_an_engine_that_is_as_desired() -> None:
     for packages in (DEBIAN, CE):
         for source in ("distribution", "docker", "keep"):
             made = plan(host(packages, "job"), docker_source=source)
             assert shown(made) == [] and not made.pending("docker", "gpu1")
-            assert act(made) == {**NOTHING, "swarm": True}
+            assert task_input(made) == {**NOTHING, "swarm": True}
 
 
 def test_dockers_own_engine_brings_its_source() -> None:
@@ -94,10 +94,10 @@ def test_dockers_own_engine_brings_its_source() -> None:
         "package docker-ce-cli",
         "package docker-buildx-plugin",
     ]
-    preview = act(made)["preview"]
+    preview = task_input(made)["preview"]
     assert preview["address"] == "https://mirror.example.com/linux"
     assert preview["without"] == [*STALE_SOURCES, SOURCES_PATH]
-    assert [entry["path"] for entry in act(made)["files"]] == [SOURCES_PATH, *STALE_SOURCES]
+    assert [entry["path"] for entry in task_input(made)["files"]] == [SOURCES_PATH, *STALE_SOURCES]
 
 
 def test_another_version_is_asked_of_apt_and_held() -> None:
@@ -110,8 +110,8 @@ def test_another_version_is_asked_of_apt_and_held() -> None:
         f"hold on {name}" for name in ENGINE
     ]
     assert ("+", RECORD_PATH) in shown(made) and ("~", "service docker.service") in shown(made)
-    assert act(made)["hold"] == ENGINE and "// Held: " in act(made)["record"]
-    assert act(made)["preview"]["locked"] == ENGINE[:2]
+    assert task_input(made)["hold"] == ENGINE and "// Held: " in task_input(made)["record"]
+    assert task_input(made)["preview"]["locked"] == ENGINE[:2]
 
 
 def test_a_package_that_is_at_the_version_already_is_no_change() -> None:
@@ -131,21 +131,21 @@ def test_a_hold_without_its_record_and_a_record_without_its_hold() -> None:
     assert shown(plan(whole, **requested)) == []
     released = plan(whole, docker_source="docker")
     assert shown(released) == [*(("-", f"hold on {name}") for name in sorted(ENGINE)), ("-", RECORD_PATH)]
-    assert act(released)["release"] == sorted(ENGINE) == act(released)["recorded"]
+    assert task_input(released)["release"] == sorted(ENGINE) == task_input(released)["recorded"]
 
 
 def test_keys_of_daemon_json_are_changes_each() -> None:
     config = {"mtu": 1500, "log-opts": {"max-size": "1m"}, "debug": True, "mine": 1}
     facts = host(DEBIAN, engine={"config_exists": True, "config": config, "problem": None, "unit": None})
-    wished = {"mtu": 1500, "log-opts": {"max-size": "2m"}, "debug": None, "max-concurrent-downloads": 4}
-    made = plan(facts, docker_daemon_config=wished)
+    desired = {"mtu": 1500, "log-opts": {"max-size": "2m"}, "debug": None, "max-concurrent-downloads": 4}
+    made = plan(facts, docker_daemon_config=desired)
     assert [(change.action, change.what, change.before, change.after) for change in made.changes] == [
         ("~", "/etc/docker/daemon.json log-opts.max-size", "1m", "2m"),
         ("-", "/etc/docker/daemon.json debug", True, None),
         ("+", "/etc/docker/daemon.json max-concurrent-downloads", None, 4),
         ("~", "service docker.service", "running", "restarted"),
     ]
-    assert act(made)["config"] == wished and act(made)["restart_engine"] is False
+    assert task_input(made)["config"] == desired and task_input(made)["restart_engine"] is False
 
 
 def test_a_new_engine_gets_the_mtu_of_the_underlay() -> None:
@@ -164,7 +164,7 @@ def test_a_stopped_engine_a_user_and_a_library() -> None:
         ("+", "user ada in group docker", None),
         ("+", "user bob in group docker", None),
     ]
-    assert act(made)["users"] == ["ada", "bob"]
+    assert task_input(made)["users"] == ["ada", "bob"]
     # What it holds cannot be planned yet; of a new engine it is known that it holds nothing.
     assert made.changes[1].why == WHY and unseen(made.facts["gpu1"])
     fresh = plan(host())
@@ -183,14 +183,18 @@ def test_a_file_with_another_mode_does_not_restart_the_engine() -> None:
         "mode 0644, owner 0, group 0",
         "mode 0600, owner 0, group 0",
     )
-    assert not made.missing_consents and act(made)["restart_engine"] is False and act(made)["reload_units"] is True
+    assert (
+        not made.missing_consents
+        and task_input(made)["restart_engine"] is False
+        and task_input(made)["reload_units"] is True
+    )
 
 
 # Consent and refusals
 
 
 @pytest.mark.parametrize(
-    ("wished", "reason"),
+    ("desired", "reason"),
     [
         (
             {"docker_daemon_config": {"data-root": "/data"}},
@@ -201,8 +205,8 @@ def test_a_file_with_another_mode_does_not_restart_the_engine() -> None:
         ({"docker_source": "docker", "docker_version": "28"}, "version 28 (docker_version)"),
     ],
 )
-def test_a_restart_under_running_containers_needs_consent(wished: dict[str, Any], reason: str) -> None:
-    made = plan(host(CE, "job", "db"), **wished)
+def test_a_restart_under_running_containers_needs_consent(desired: dict[str, Any], reason: str) -> None:
+    made = plan(host(CE, "job", "db"), **desired)
     (change,) = made.missing_consents
     assert (change.what, change.after, change.why) == ("service docker.service", "restarted", reason)
     stops = outcome(made, "", [])["stops"]["gpu1"]["docker"]
@@ -210,10 +214,10 @@ def test_a_restart_under_running_containers_needs_consent(wished: dict[str, Any]
         f"the engine must be restarted for {reason}, which stops these running containers: db, job. Remedy: set "
         "docker_allow_restart: true to allow it, or stop the containers first"
     ]
-    allowed = plan(host(CE, "job"), docker_allow_restart=True, **wished)
-    assert allowed.missing_consents == [] and act(allowed)["restart"] == "always"
+    allowed = plan(host(CE, "job"), docker_allow_restart=True, **desired)
+    assert allowed.missing_consents == [] and task_input(allowed)["restart"] == "always"
     assert [change.what for change in allowed.changes if change.consent] == ["service docker.service"]
-    idle = plan(host(CE), **wished)
+    idle = plan(host(CE), **desired)
     assert idle.missing_consents == [] and ("~", "service docker.service") in shown(idle)
 
 
@@ -226,13 +230,13 @@ def test_only_existing_accounts_are_added_and_none_is_created(accounts: Any) -> 
     assert (refusal.role, refusal.subject) == ("docker", "gpu1")
     assert refusal.text == "docker_users has 'nosuchuser', and there is no such account"
     assert refusal.remedy == "create it (sudo adduser nosuchuser), or take it out of docker_users"
-    assert "nosuchuser" not in act(made)["users"]
+    assert "nosuchuser" not in task_input(made)["users"]
     assert not [change for change in made.changes if "nosuchuser" in change.what]
 
 
 def test_an_account_that_is_a_member_already_is_not_added_again() -> None:
     made = plan(host(DEBIAN, groups={"docker": ["ada"]}), docker_users=["ada"])
-    assert (shown(made), list(made.refusals), act(made)["users"]) == ([], [], [])
+    assert (shown(made), list(made.refusals), task_input(made)["users"]) == ([], [], [])
 
 
 def test_an_engine_that_has_kept_ports_of_a_swarm_is_restarted() -> None:
@@ -241,7 +245,7 @@ def test_an_engine_that_has_kept_ports_of_a_swarm_is_restarted() -> None:
     (change,) = made.changes
     assert (change.what, change.after) == ("service docker.service", "restarted")
     assert change.why == "port 7946, kept from a swarm that it has left"
-    assert act(made)["restart_engine"] is True and not made.missing_consents
+    assert task_input(made)["restart_engine"] is True and not made.missing_consents
     assert made.facts["gpu1"]["docker"]["stale_swarm_ports"] == []
     runs = {**host(CE, "db")["docker"], "stale_swarm_ports": [7946]}
     (consent,) = plan(host(CE, docker=runs)).missing_consents
@@ -266,14 +270,14 @@ def test_what_is_refused_has_text_and_remedy() -> None:
 
 
 def test_without_a_swarm_live_restore_is_the_users_own() -> None:
-    wished: dict[str, Any] = {"docker_daemon_config": {"live-restore": True}}
-    assert len(plan(host(DEBIAN), **wished).refusals) == 1
-    assert plan(host(DEBIAN), **wished, cluster_network_mode="host").refusals == ()
+    desired: dict[str, Any] = {"docker_daemon_config": {"live-restore": True}}
+    assert len(plan(host(DEBIAN), **desired).refusals) == 1
+    assert plan(host(DEBIAN), **desired, cluster_network_mode="host").refusals == ()
 
 
 def test_on_hosts_without_docker_the_role_does_nothing() -> None:
     made = plan(host(), deepspeed_launch_runtime="host", docker_proxy={"htp": "x"})
-    assert (shown(made), made.refusals, act(made)) == ([], (), NOTHING)
+    assert (shown(made), made.refusals, task_input(made)) == ([], (), NOTHING)
 
 
 # Secrets
@@ -290,6 +294,6 @@ def test_no_secret_is_in_the_plan_but_in_what_the_role_acts_on() -> None:
     assert (key.before, key.after) == ("http://********@p", "http://********@p (another secret)")
     assert isinstance(changed[PROXY_PATH].after, Sealed)
     result = outcome(made, "", ["docker"])
-    assert "hunter2" in json.dumps(result.pop("acts"))
+    assert "hunter2" in json.dumps(result.pop("task_inputs"))
     assert "hunter" not in json.dumps(result)
     assert "hunter" not in repr((made.changes, made.facts))

@@ -25,7 +25,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.effort import examples
-from tests.engine_hosts import CE, DEBIAN, ENGINE, INPUTS, PYTHON, WISHES, act, host, plan
+from tests.engine_hosts import CE, DEBIAN, ENGINE, INPUTS, PYTHON, ROLE_VARS, host, plan, task_input
 
 
 def compared(facts: dict[str, Any], requested: dict[str, Any]) -> bool:
@@ -84,25 +84,25 @@ REQUESTED = st.fixed_dictionaries(
 
 @settings(deadline=None, derandomize=True, max_examples=examples(500))
 @given(FACTS, REQUESTED)
-def test_a_change_is_planned_where_the_comparison_finds_a_difference(facts: dict[str, Any], wished: Any) -> None:
-    made = plan(facts, **wished)
-    assert bool(made.changes) is compared(facts, request({**WISHES, **wished}, INPUTS))
+def test_a_change_is_planned_where_the_comparison_finds_a_difference(facts: dict[str, Any], desired: Any) -> None:
+    made = plan(facts, **desired)
+    assert bool(made.changes) is compared(facts, request({**ROLE_VARS, **desired}, INPUTS))
 
 
 @settings(deadline=None, derandomize=True, max_examples=examples(500))
 @given(FACTS, REQUESTED)
-def test_once_all_is_done_nothing_is_left_to_do(facts: dict[str, Any], wished: Any) -> None:
-    after = plan(plan(facts, **wished).facts["gpu1"], **wished)
+def test_once_all_is_done_nothing_is_left_to_do(facts: dict[str, Any], desired: Any) -> None:
+    after = plan(plan(facts, **desired).facts["gpu1"], **desired)
     assert [change.what for change in after.changes] == []
-    assert {key: act(after)[key] for key in ("packages", "files", "config", "users", "hold", "release")} == {
+    assert {key: task_input(after)[key] for key in ("packages", "files", "config", "users", "hold", "release")} == {
         key: [] if key != "config" else {} for key in ("packages", "files", "config", "users", "hold", "release")
     }
 
 
 @settings(deadline=None, derandomize=True, max_examples=examples(200))
 @given(FACTS, REQUESTED)
-def test_the_role_has_something_to_act_on_for_each_change(facts: dict[str, Any], wished: Any) -> None:
-    made, todo = plan(facts, **wished), act(plan(facts, **wished))
+def test_the_role_has_something_to_act_on_for_each_change(facts: dict[str, Any], desired: Any) -> None:
+    made, todo = plan(facts, **desired), task_input(plan(facts, **desired))
     for change in made.changes:
         what = change.what
         if what.startswith("package "):

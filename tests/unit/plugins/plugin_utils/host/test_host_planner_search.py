@@ -8,7 +8,12 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.host.gathered import CA, CA_LINK, GATHERED, by_wishes
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.host.gathered import (
+    CA,
+    CA_LINK,
+    GATHERED,
+    by_role_vars,
+)
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.host.host import Host
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.files import found_file
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.managed_file import (
@@ -20,11 +25,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.effort import examples
-from tests.plain_hosts import ALONE, INPUTS, IPTABLES, NFTABLES, OPEN, WISHES, act, host, plan
+from tests.plain_hosts import ALONE, INPUTS, IPTABLES, NFTABLES, OPEN, ROLE_VARS, host, plan, task_input
 from tests.planned_roles import differ
 
 SYSCTLS = ("vm.swappiness", "net.core.somaxconn")
-PATHS = sorted({entry["path"] for entry in (*GATHERED.files, *by_wishes(WISHES)["files"])})
+PATHS = sorted({entry["path"] for entry in (*GATHERED.files, *by_role_vars(ROLE_VARS)["files"])})
 REQUESTED = st.fixed_dictionaries(
     {},
     optional={
@@ -92,9 +97,9 @@ FACTS = st.builds(
 INPUT = st.sampled_from([INPUTS, ALONE])
 
 
-def compared(facts: dict[str, Any], wished: dict[str, Any], inputs: Any) -> bool:
+def compared(facts: dict[str, Any], desired: dict[str, Any], inputs: Any) -> bool:
     """Whether anything differs, by the comparison that the role's tasks once began with."""
-    requested = {**WISHES, **wished}
+    requested = {**ROLE_VARS, **desired}
     here = Host("gpu1", facts, requested, inputs)
     firewall = here.firewall or {"found": {}, "wanted": {}}
     dpkg = facts["dpkg"]
@@ -124,26 +129,26 @@ def compared(facts: dict[str, Any], wished: dict[str, Any], inputs: Any) -> bool
 
 @settings(deadline=None, derandomize=True, max_examples=examples(500))
 @given(FACTS, REQUESTED, INPUT)
-def test_a_change_is_planned_where_the_comparison_finds_a_difference(facts: Any, wished: Any, inputs: Any) -> None:
-    assert bool(plan(facts, inputs, **wished).changes) is compared(facts, wished, inputs)
+def test_a_change_is_planned_where_the_comparison_finds_a_difference(facts: Any, desired: Any, inputs: Any) -> None:
+    assert bool(plan(facts, inputs, **desired).changes) is compared(facts, desired, inputs)
 
 
 @settings(deadline=None, derandomize=True, max_examples=examples(500))
 @given(FACTS, REQUESTED, INPUT)
-def test_once_all_is_done_nothing_is_left_to_do(facts: Any, wished: Any, inputs: Any) -> None:
-    made = plan(facts, inputs, **wished)
-    after = plan(made.facts["gpu1"], inputs, **wished)
+def test_once_all_is_done_nothing_is_left_to_do(facts: Any, desired: Any, inputs: Any) -> None:
+    made = plan(facts, inputs, **desired)
+    after = plan(made.facts["gpu1"], inputs, **desired)
     assert [change.what for change in after.changes] == []
     assert after.refusals == made.refusals
-    left = {name: value for name, value in act(after).items() if value and name not in ("undo", "repair_dpkg")}
+    left = {name: value for name, value in task_input(after).items() if value and name not in ("undo", "repair_dpkg")}
     assert left == {}
 
 
 @settings(deadline=None, derandomize=True, max_examples=examples(500))
 @given(FACTS, REQUESTED, INPUT)
-def test_the_role_has_something_to_act_on_for_each_change(facts: Any, wished: Any, inputs: Any) -> None:
-    made = plan(facts, inputs, **wished)
-    todo = act(made)
+def test_the_role_has_something_to_act_on_for_each_change(facts: Any, desired: Any, inputs: Any) -> None:
+    made = plan(facts, inputs, **desired)
+    todo = task_input(made)
     paths = [entry["path"] for entry in todo["files"]]
     for change in made.changes:
         what = change.what
@@ -167,11 +172,11 @@ def test_the_role_has_something_to_act_on_for_each_change(facts: Any, wished: An
 
 @settings(deadline=None, derandomize=True, max_examples=examples(200))
 @given(FACTS, REQUESTED)
-def test_what_was_made_is_undone(facts: Any, wished: Any) -> None:
+def test_what_was_made_is_undone(facts: Any, desired: Any) -> None:
     """Whatever the role is asked for by then. Folders stay."""
-    made = plan(facts, **wished)
-    ours = {entry["path"] for entry in act(made)["files"] if entry["state"] == "present" and entry["content"]}
-    assert ours <= {entry["path"] for entry in act(plan(made.facts["gpu1"]))["undo"]["files"]}
+    made = plan(facts, **desired)
+    ours = {entry["path"] for entry in task_input(made)["files"] if entry["state"] == "present" and entry["content"]}
+    assert ours <= {entry["path"] for entry in task_input(plan(made.facts["gpu1"]))["undo"]["files"]}
 
 
 JSON = st.recursive(
@@ -184,6 +189,6 @@ SECTIONS = ["docker", "files", "packages", "dpkg", "system", "sysctls", "firewal
 
 @settings(deadline=None, derandomize=True, max_examples=examples(200))
 @given(st.dictionaries(st.sampled_from(SECTIONS), JSON), REQUESTED)
-def test_no_facts_are_an_exception(facts: dict[str, Any], wished: dict[str, Any]) -> None:
-    made = plan(facts, **wished)
+def test_no_facts_are_an_exception(facts: dict[str, Any], desired: dict[str, Any]) -> None:
+    made = plan(facts, **desired)
     json.dumps(outcome(made, "", ["host"]), default=str)

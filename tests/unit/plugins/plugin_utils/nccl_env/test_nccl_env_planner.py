@@ -34,16 +34,16 @@ from tests.nccl_nodes import (
     ON_THE_HOST,
     OTHER,
     RECORD,
+    ROLE_VARS,
     ROOT,
     TEXT,
-    WISHES,
-    act,
     cluster,
     done,
     files,
     host,
     plan,
     shown,
+    task_input,
     written,
 )
 from tests.role_values import ROLES
@@ -54,14 +54,14 @@ ALL = [("+", ROOT), ("+", ""), ("+", "/nccl.conf"), ("+", "/env"), ("+", "/entry
 
 
 def gathered() -> dict[str, dict[str, Any]]:
-    assert GATHERED.by_wishes is not None
-    return {entry["path"]: dict(entry) for entry in GATHERED.by_wishes(WISHES)["files"]}
+    assert GATHERED.by_role_vars is not None
+    return {entry["path"]: dict(entry) for entry in GATHERED.by_role_vars(ROLE_VARS)["files"]}
 
 
-@pytest.mark.parametrize("wished", [{}, ON_THE_HOST])
-def test_whatever_is_compared_is_gathered(wished: dict[str, Any]) -> None:
+@pytest.mark.parametrize("desired", [{}, ON_THE_HOST])
+def test_whatever_is_compared_is_gathered(desired: dict[str, Any]) -> None:
     requested = gathered()
-    for made in (plan(host(), **wished), plan(host(image=None), **wished)):
+    for made in (plan(host(), **desired), plan(host(image=None), **desired)):
         owned = {change.what for change in made.changes}
         assert owned and owned <= set(requested)
         for path, entry in files(made).items():
@@ -78,7 +78,7 @@ def test_teardown_removes_every_file_that_is_written() -> None:
 
 
 def test_it_reads_the_entry_point_that_comes_with_the_role() -> None:
-    assert list(NcclEnvPlanner().files(WISHES)) == [ENTRY_POINT]
+    assert list(NcclEnvPlanner().files(ROLE_VARS)) == [ENTRY_POINT]
     assert TEXT.startswith("#!/bin/sh\n")
 
 
@@ -88,7 +88,7 @@ CPU = cluster(accelerator="cpu")
 
 
 @pytest.mark.parametrize(
-    ("record", "wished", "of_cluster", "asks", "kept"),
+    ("record", "desired", "of_cluster", "asks", "kept"),
     [
         (None, {}, cluster(), True, None),
         (f"{OTHER} 2.18.1\n", {}, cluster(), True, None),
@@ -105,10 +105,10 @@ CPU = cluster(accelerator="cpu")
     ],
 )
 def test_an_image_is_asked_once(
-    record: str | None, wished: dict[str, Any], of_cluster: dict[str, Any], asks: bool, kept: str | None
+    record: str | None, desired: dict[str, Any], of_cluster: dict[str, Any], asks: bool, kept: str | None
 ) -> None:
-    made = plan(host(record), of_cluster, **wished)
-    question = act(made)["question"]
+    made = plan(host(record), of_cluster, **desired)
+    question = task_input(made)["question"]
     assert bool(question) is asks
     # The digest of these invented records is not that of their text: what is kept is written.
     assert files(made).get(RECORD, {}).get("content") == kept
@@ -126,12 +126,12 @@ def test_an_image_that_is_not_here_yet_is_asked_once_it_is() -> None:
     assert [change.after for change in made.changes if change.what == RECORD] == [
         Unknown("the release of NCCL that the image has")
     ]
-    assert act(made)["question"] == {} and files(made)[RECORD]["content"] == "as-built unknown\n"
+    assert task_input(made)["question"] == {} and files(made)[RECORD]["content"] == "as-built unknown\n"
     arrived = copy.deepcopy(done(host(image=None)))
     arrived["docker"]["images"] = {IMAGE: ID}
     again = plan(arrived)
-    assert shown(again) == [("~", "/nccl.release")] and act(again)["question"]["image"] == ID
-    assert act(again)["files"] == []  # the answer is recorded by the role
+    assert shown(again) == [("~", "/nccl.release")] and task_input(again)["question"]["image"] == ID
+    assert task_input(again)["files"] == []  # the answer is recorded by the role
 
 
 @pytest.mark.parametrize(("answer", "retries"), [("2.28.9", True), ("2.23.4", False), ("unknown", True)])
@@ -139,7 +139,7 @@ def test_what_an_image_said_decides_what_is_set(answer: str, retries: bool) -> N
     facts = done(host())
     record = ManagedFile(RECORD, f"{ID} {answer}\n")
     facts["files"] = {**facts["files"], RECORD: {**written(f"{ID} {answer}\n"), "sha256": record.sha256}}
-    assert shown(plan(facts)) == [] and act(plan(facts))["question"] == {}
+    assert shown(plan(facts)) == [] and task_input(plan(facts))["question"] == {}
     lines = setting_lines(plan({**facts, "files": {RECORD: facts["files"][RECORD]}}, nccl_env_timeout=60))
     assert any(line.startswith("NCCL_SOCKET_RETRY_CNT=") for line in lines) is retries
 
@@ -148,7 +148,7 @@ OURS = {"training_image_source": "build", "training_image_dockerfile": ""}
 
 
 @pytest.mark.parametrize(
-    ("record", "wished", "of_cluster", "off"),
+    ("record", "desired", "of_cluster", "off"),
     [
         (None, OURS, {}, True),
         (None, {**OURS, "training_image_dockerfile": "/d/Dockerfile"}, {}, False),
@@ -165,10 +165,10 @@ OURS = {"training_image_source": "build", "training_image_dockerfile": ""}
     ],
 )
 def test_ras_is_off_by_the_release_that_the_row_of_versions_brings(
-    record: str | None, wished: dict[str, Any], of_cluster: dict[str, Any], off: bool
+    record: str | None, desired: dict[str, Any], of_cluster: dict[str, Any], off: bool
 ) -> None:
     of_cluster = cluster(**{"versions": {"nccl": "2.27.5"}, **of_cluster})
-    texts = [str(entry.get("content")) for entry in files(plan(host(record), of_cluster, **wished)).values()]
+    texts = [str(entry.get("content")) for entry in files(plan(host(record), of_cluster, **desired)).values()]
     assert any("\nNCCL_RAS_ENABLE=0\n" in text for text in texts) is off
 
 
@@ -178,8 +178,8 @@ def test_verify_and_benchmark_know_which_hcas_were_chosen() -> None:
     of_cluster = cluster(rdma={"link_layer": "infiniband", "reason": "every node has active InfiniBand ports"})
     chosen = {"hcas": "=mlx5_0:1", "host_rdma": {"NCCL_IB_HCA": "=mlx5_0:1"}}
 
-    def found(**wished: Any) -> dict[str, Any]:
-        made = act(plan(facts, of_cluster, **wished))
+    def found(**desired: Any) -> dict[str, Any]:
+        made = task_input(plan(facts, of_cluster, **desired))
         return {name: made[name] for name in chosen}
 
     assert found(cluster_network_mode="host") == chosen
@@ -205,7 +205,7 @@ def test_what_is_asked_runs(printed: str, answer: str, tmp_path: Any) -> None:
     """With a stand-in for torch."""
     stand_in = f"N = type('N', (), {{'version': staticmethod(lambda: (2, 27, 3))}})\n{printed}\n"
     (tmp_path / "torch.py").write_text(stand_in, encoding="utf-8")
-    question = act(plan(host()))["question"]["argv"][-1]
+    question = task_input(plan(host()))["question"]["argv"][-1]
     done = subprocess.run(
         ["python3", "-c", question],
         env={"PYTHONPATH": str(tmp_path), "PATH": "/usr/bin:/bin"},
@@ -241,7 +241,7 @@ def test_a_node_with_containers() -> None:
         "/etc/entrypoint.sh": "0755",
         "/etc/nccl.release": "0644",
     }
-    assert [entry["path"] for entry in act(made)["folders"]] == [ROOT, ETC]
+    assert [entry["path"] for entry in task_input(made)["folders"]] == [ROOT, ETC]
 
 
 def test_a_node_without_docker_gets_its_interface_by_name() -> None:
@@ -273,7 +273,7 @@ def test_a_node_without_docker_gets_its_interface_by_name() -> None:
     ]
     assert [files(made)[f"{ETC}/env"][name] for name in ("mode", "secret")] == ["0600", True]
     assert {files(made)[path]["mode"] for path in (ROOT, ETC, f"{ROOT}/jobs")} == {"0700"}
-    assert act(made)["inside"] == {} and act(made)["render"] == []
+    assert task_input(made)["inside"] == {} and task_input(made)["render"] == []
 
 
 @pytest.mark.parametrize(
@@ -288,7 +288,7 @@ def test_the_interface_is_found_by_address(mode: str, subnet: str, requested: st
     text = files(made)[f"{ETC}/entrypoint.sh"]["content"]
     assert f"set -- $({requested} | head -n 1)" in text and f"subnet='{subnet}'" in text
     assert '-o "ListenAddress=$address:2299"' in text and "@SUBNET@" not in text and "@IFNAME@" in text
-    assert requested in act(made)["inside"]["argv"][-1] and act(made)["subnet"] == subnet
+    assert requested in task_input(made)["inside"]["argv"][-1] and task_input(made)["subnet"] == subnet
 
 
 def test_ranks_on_the_host_find_the_compiler_of_their_environment_unless_the_user_names_another() -> None:
@@ -309,7 +309,7 @@ def test_ranks_on_the_host_find_the_compiler_of_their_environment_unless_the_use
 def test_where_hosts_share_no_subnet_a_node_is_found_by_its_own_address(runtime: dict[str, Any]) -> None:
     apart = {"subnet": "", "interfaces": {HOST: "ens3"}, "addresses": {"gpu-1": "203.0.113.7", HOST: "198.51.100.9"}}
     made = plan(host(), cluster(underlay=apart), **{"cluster_network_mode": "host", **runtime})
-    assert act(made)["subnet"] == "198.51.100.9/32"
+    assert task_input(made)["subnet"] == "198.51.100.9/32"
     if runtime:
         assert "NCCL_SOCKET_IFNAME==ens3" in files(made)[f"{ETC}/nccl.conf.host"]["content"].splitlines()
     else:
@@ -323,7 +323,7 @@ def test_a_secret_is_only_in_what_the_role_acts_on() -> None:
     (change,) = [change for change in made.changes if change.what == f"{ETC}/env"]
     assert isinstance(change.before, Sealed) and isinstance(change.after, Sealed) and change.before != change.after
     whole = outcome(made, "", ["nccl_env"])
-    assert token in json.dumps(whole.pop("acts")) and token not in json.dumps(whole)
+    assert token in json.dumps(whole.pop("task_inputs")) and token not in json.dumps(whole)
     assert "(a secret)" in whole["text"]
 
 
@@ -340,7 +340,7 @@ def test_what_was_edited_by_hand(path: str, edit: dict[str, Any], reported: str)
     facts["files"] = {**facts["files"], f"{ETC}/{path}": {**facts["files"][f"{ETC}/{path}"], **edit}}
     made = plan(facts)
     assert outcome(made, "", ["nccl_env"])["drift"][HOST]["nccl_env"] == [f"{ETC}/{path} {reported}"]
-    assert [entry["path"] for entry in act(made)["files"]] == [f"{ETC}/{path}"]
+    assert [entry["path"] for entry in task_input(made)["files"]] == [f"{ETC}/{path}"]
 
 
 # What is refused
@@ -351,7 +351,7 @@ def test_what_the_release_would_not_take_is_refused_with_its_remedy() -> None:
     (refusal,) = made.refusals
     assert refusal.text == "NCCL_RAS_ENABLE is known to NCCL from 2.24 on, and the image has 2.21.5"
     assert refusal.remedy == "correct it in nccl_env_settings"
-    assert made.changes == () and act(made) == {**NOTHING, "subnet": "10.20.0.0/24"}
+    assert made.changes == () and task_input(made) == {**NOTHING, "subnet": "10.20.0.0/24"}
     assert made.pending("nccl_env", HOST)
     # Of an image that is new it is not known yet.
     assert plan(host(), nccl_env_settings={"NCCL_RAS_ENABLE": 0}).refusals == ()
@@ -359,7 +359,7 @@ def test_what_the_release_would_not_take_is_refused_with_its_remedy() -> None:
 
 def test_without_the_cluster_nothing_is_planned() -> None:
     made = plan(host(), {"image": IMAGE})
-    assert made.changes == () and act(made) == NOTHING
+    assert made.changes == () and task_input(made) == NOTHING
 
 
 # The running container
@@ -379,24 +379,24 @@ def test_without_the_cluster_nothing_is_planned() -> None:
 def test_a_running_container_takes_changes_over(changed: dict[str, Any], renders: bool) -> None:
     facts = host(**{"state": "running", **changed})
     expected = run_inside(CONTAINER, "sh", "/etc/swarmspeed/entrypoint.sh", "render") if renders else []
-    assert act(plan(facts))["render"] == expected
-    assert act(plan(done(facts)))["render"] == []
+    assert task_input(plan(facts))["render"] == expected
+    assert task_input(plan(done(facts)))["render"] == []
 
 
 def test_a_container_on_the_hosts_network_does_so_too() -> None:
     made = plan(host(state="running", addresses={"host": ""}), cluster_network_mode="host")
-    assert made.acts[HOST]["nccl_env"]["render"] != []
+    assert made.task_inputs[HOST]["nccl_env"]["render"] != []
 
 
 def test_the_record_of_a_release_alone_is_nothing_that_a_container_reads() -> None:
     facts = done(host(f"{OTHER} 2.27.3\n", state="running"))
     facts["files"] = {**facts["files"], RECORD: written(f"{OTHER} 2.27.3\n")}
     made = plan(facts)
-    assert shown(made) == [("~", "/nccl.release")] and act(made)["render"] == []
+    assert shown(made) == [("~", "/nccl.release")] and task_input(made)["render"] == []
 
 
 @pytest.mark.parametrize(
-    ("wished", "lines"),
+    ("desired", "lines"),
     [
         ({}, ["GLOO_SOCKET_IFNAME=@IFNAME@", "NCCL_SOCKET_IFNAME==@IFNAME@"]),
         ({"nccl_env_settings": {"NCCL_SOCKET_IFNAME": ""}}, ["GLOO_SOCKET_IFNAME=@IFNAME@"]),
@@ -409,10 +409,10 @@ def test_the_record_of_a_release_alone_is_nothing_that_a_container_reads() -> No
         ),
     ],
 )
-def test_verify_knows_what_must_be_in_the_container(wished: dict[str, Any], lines: list[str]) -> None:
-    inside = act(plan(host(state="running"), **wished))["inside"]
+def test_verify_knows_what_must_be_in_the_container(desired: dict[str, Any], lines: list[str]) -> None:
+    inside = task_input(plan(host(state="running"), **desired))["inside"]
     assert inside["lines"] == lines and inside["state"] == "running" and inside["container"] == CONTAINER
-    assert act(plan(host(), **wished))["inside"]["state"] == "absent"
+    assert task_input(plan(host(), **desired))["inside"]["state"] == "absent"
 
 
 # Searched
@@ -443,11 +443,11 @@ CLUSTERS = st.sampled_from([cluster(), CPU, cluster(image="")])
 
 @settings(deadline=None, derandomize=True, max_examples=examples(300))
 @given(FACTS, CLUSTERS, REQUESTED)
-def test_once_all_is_done_nothing_is_left_to_do(facts: Any, of_cluster: Any, wished: Any) -> None:
-    made = plan(facts, of_cluster, **wished)
-    after = plan(made.facts[HOST], of_cluster, **wished)
+def test_once_all_is_done_nothing_is_left_to_do(facts: Any, of_cluster: Any, desired: Any) -> None:
+    made = plan(facts, of_cluster, **desired)
+    after = plan(made.facts[HOST], of_cluster, **desired)
     assert [change.what for change in after.changes] == []
-    assert {name: act(after)[name] for name in ("files", "folders", "question", "render")} == {
+    assert {name: task_input(after)[name] for name in ("files", "folders", "question", "render")} == {
         name: NOTHING[name] for name in ("files", "folders", "question", "render")
     }
     assert after.refusals == made.refusals
@@ -455,12 +455,12 @@ def test_once_all_is_done_nothing_is_left_to_do(facts: Any, of_cluster: Any, wis
 
 @settings(deadline=None, derandomize=True, max_examples=examples(300))
 @given(FACTS, CLUSTERS, REQUESTED)
-def test_the_role_writes_what_is_planned_and_no_more(facts: Any, of_cluster: Any, wished: Any) -> None:
-    made = plan(facts, of_cluster, **wished)
-    question = act(made)["question"]
+def test_the_role_writes_what_is_planned_and_no_more(facts: Any, of_cluster: Any, desired: Any) -> None:
+    made = plan(facts, of_cluster, **desired)
+    question = task_input(made)["question"]
     acted = [*files(made), *([question["record"]] if question else [])]
     assert sorted(acted) == sorted(change.what for change in made.changes)
-    for entry in act(made)["files"]:
+    for entry in task_input(made)["files"]:
         item = ManagedFile(**{"content": None, **entry})
         assert not file_is_right(item, facts["files"].get(item.path, {"exists": False}), KEY)
 

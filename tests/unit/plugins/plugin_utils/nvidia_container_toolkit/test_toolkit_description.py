@@ -19,7 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.effort import examples
-from tests.toolkit_hosts import act, done, node, planned, shown
+from tests.toolkit_hosts import done, node, planned, shown, task_input
 
 FIXTURES = Path(__file__).parents[2] / "module_utils/fixtures/gpu"
 PAIR = {"gpus": [{"index": 0, "uuid": "GPU-a"}, {"index": 1, "uuid": "GPU-b"}]}
@@ -117,20 +117,20 @@ def test_verify_and_plan_say_that_the_node_is_missing_and_the_unit_writes_it_aga
         "lacks /dev/nvidia-uvm, so CUDA does not start in containers",
         "written again by swarmspeed-nvidia-devices.service",
     )
-    todo = act(made)
+    todo = task_input(made)
     assert todo["missing"] == [wrong] and todo["unit"] is True and todo["reload_units"] is False
     assert not planned(stale() | {"cdi": fitting(node()["gpu"])}).changes
 
 
 def test_a_description_of_the_users_is_reported_and_left() -> None:
     made = planned(stale(), source="keep")
-    assert not made.changes and len(act(made)["missing"]) == 1 and act(made)["unit"] is False
+    assert not made.changes and len(task_input(made)["missing"]) == 1 and task_input(made)["unit"] is False
 
 
 def test_with_the_hook_no_description_matters() -> None:
     made = planned(stale(), mode="runtime")
     assert SPEC_PATH not in [change.what for change in made.changes]
-    assert not any(SPEC_PATH in words for words in act(made)["missing"])
+    assert not any(SPEC_PATH in words for words in task_input(made)["missing"])
 
 
 def test_what_the_real_toolkit_wrote() -> None:

@@ -46,7 +46,7 @@ from tests.driver_hosts import facts as driver_facts
 from tests.effort import examples
 from tests.engine_hosts import INPUTS as ENGINE_INPUTS
 from tests.role_values import ROLES
-from tests.toolkit_hosts import CDI_INFO, CUDA, INSTALLED, KEY, WISHES, act, done, kept, node, planned, shown
+from tests.toolkit_hosts import CDI_INFO, CUDA, INSTALLED, KEY, ROLE_VARS, done, kept, node, planned, shown, task_input
 
 ROLE = "nvidia_container_toolkit"
 RUNNING = {"containers": {"job": {"state": "running"}}}
@@ -56,25 +56,25 @@ RUNNING = {"containers": {"job": {"state": "running"}}}
 
 def test_whatever_is_compared_is_gathered() -> None:
     entries = {entry["path"]: entry for entry in GATHERED.files}
-    every = {entry["path"] for entry in act(planned(node()))["files"]} | set(STALE_SOURCES)
+    every = {entry["path"] for entry in task_input(planned(node()))["files"]} | set(STALE_SOURCES)
     assert every | {RECORD_PATH, STAMP_PATH, SPEC_PATH, SOURCES_PATH} == set(entries)
     assert entries[RECORD_PATH]["content"] is entries[STAMP_PATH]["content"] is True  # they are read
     assert set(PACKAGES) <= set(GATHERED.packages)
 
 
 def test_the_key_is_that_of_the_role_unless_another_is_given() -> None:
-    assert list(NvidiaContainerToolkitPlanner().files(WISHES)) == [KEY_FILE]
+    assert list(NvidiaContainerToolkitPlanner().files(ROLE_VARS)) == [KEY_FILE]
     assert (ROLES / KEY_FILE.removeprefix("role:")).read_text(encoding="utf-8").startswith("-----BEGIN PGP")
-    assert request(WISHES, CUDA)["repository_key"] == KEY.rstrip()
-    assert request({**WISHES, "nvidia_container_toolkit_repository_key": "other"}, CUDA)["repository_key"] == "other"
+    assert request(ROLE_VARS, CUDA)["repository_key"] == KEY.rstrip()
+    assert request({**ROLE_VARS, "nvidia_container_toolkit_repository_key": "other"}, CUDA)["repository_key"] == "other"
 
 
 def test_other_roles_variables_have_their_defaults_where_the_role_is_alone() -> None:
-    alone = request(WISHES, CUDA)
+    alone = request(ROLE_VARS, CUDA)
     assert (alone["engine_source"], alone["engine_config"], alone["restart"]) == ("distribution", {}, False)
     assert alone["swarm"] is True
     given_ = {"docker_allow_restart": "yes", "docker_daemon_config": {"debug": True}, "cluster_network_mode": "host"}
-    requested = request({**WISHES, **given_}, CUDA)
+    requested = request({**ROLE_VARS, **given_}, CUDA)
     assert (requested["restart"], requested["engine_config"], requested["swarm"]) == (True, {"debug": True}, False)
 
 
@@ -82,7 +82,7 @@ def test_other_roles_variables_have_their_defaults_where_the_role_is_alone() -> 
 
 
 @pytest.mark.parametrize(
-    ("cluster", "wished", "gpu", "there"),
+    ("cluster", "desired", "gpu", "there"),
     [
         ({"accelerator": "cuda"}, {}, True, True),
         ({"accelerator": "cuda"}, {"deepspeed_launch_runtime": "host"}, True, False),
@@ -94,17 +94,17 @@ def test_other_roles_variables_have_their_defaults_where_the_role_is_alone() -> 
     ],
 )
 def test_where_no_container_is_to_have_gpus_nothing_is_planned(
-    cluster: dict[str, Any], wished: dict[str, Any], gpu: bool, there: bool
+    cluster: dict[str, Any], desired: dict[str, Any], gpu: bool, there: bool
 ) -> None:
     found = node(packages=INSTALLED) if gpu else node(packages=INSTALLED, gpu={"present": False, "pci_devices": []})
-    made = planned(found, Inputs(cluster, {KEY_FILE: KEY}), **wished)
+    made = planned(found, Inputs(cluster, {KEY_FILE: KEY}), **desired)
     assert made.pending(ROLE, "gpu1") is there
     if not there:
-        assert act(made) == NOTHING and made.facts["gpu1"] is found
+        assert task_input(made) == NOTHING and made.facts["gpu1"] is found
 
 
 def test_teardown_knows_the_record_on_cpus_too() -> None:
-    assert act(planned(done(), Inputs({"accelerator": "cpu"})))["recorded"] == sorted(PACKAGES)
+    assert task_input(planned(done(), Inputs({"accelerator": "cpu"})))["recorded"] == sorted(PACKAGES)
 
 
 # Changes
@@ -127,7 +127,7 @@ def test_a_host_without_the_toolkit() -> None:
     assert by_name[f"package {PACKAGES[0]}"].after == Unknown("version 1.18.2, as apt has it")
     assert by_name["test in a container"].after == Unknown("of what is then installed")
     assert not made.missing_consents and not made.refusals
-    todo = act(made)
+    todo = task_input(made)
     assert todo["config"] == {"features": {"cdi": True}} and todo["unit"] is todo["reload_units"] is True
     assert todo["device_requests"] == [{"driver": "cdi", "device_ids": ["nvidia.com/gpu=all"]}]
     assert todo["smoke"] == {
@@ -145,31 +145,31 @@ def test_source_files_of_former_instructions_go_with_an_installation() -> None:
     stale = {STALE_SOURCES[0]: {"exists": True, "sha256": "x", "mode": "0644", "owner": 0, "group": 0}}
     made = planned(node(files=stale))
     assert ("-", STALE_SOURCES[0]) in shown(made)
-    assert [entry["path"] for entry in act(made)["files"]] == [UNIT_PATH, SOURCES_PATH, STALE_SOURCES[0]]
+    assert [entry["path"] for entry in task_input(made)["files"]] == [UNIT_PATH, SOURCES_PATH, STALE_SOURCES[0]]
 
 
 def test_apt_is_asked_before_anything_is_changed() -> None:
     made = planned(done(packages=dict.fromkeys(PACKAGES, "1.19.1-1")))
-    preview = act(made)["preview"]
+    preview = task_input(made)["preview"]
     # Nothing that conflicts may go.
     assert set(preview) == set(yaml.safe_load(package_preview.DOCUMENTATION)["options"]) - {"may_go"}
     assert preview["without"] == [*STALE_SOURCES, SOURCES_PATH]
     assert preview["holds"] == sorted(PACKAGES) and preview["address"] == "https://m.example.com/deb"
-    assert act(made)["before"]["version"] == "1.19.1-1"
+    assert task_input(made)["before"]["version"] == "1.19.1-1"
 
 
 def test_with_the_hook_the_engine_is_restarted_for_it() -> None:
     made = planned(node("20.10.24"))
-    assert act(made)["hook"] is True and SPEC_PATH not in [what for dummy, what in shown(made)]
-    assert act(made)["run_arguments"] == ["--gpus", "all"]
+    assert task_input(made)["hook"] is True and SPEC_PATH not in [what for dummy, what in shown(made)]
+    assert task_input(made)["run_arguments"] == ["--gpus", "all"]
 
 
 def test_nothing_is_planned_where_all_is_done() -> None:
     made = planned(done(docker={"images": {"train:1": "sha256:1"}}))
-    assert shown(made) == [] and not made.pending(ROLE, "gpu1") and act(made)["missing"] == []
-    assert act(made)["smoke"]["image"] == act(made)["image"] == "train:1"
+    assert shown(made) == [] and not made.pending(ROLE, "gpu1") and task_input(made)["missing"] == []
+    assert task_input(made)["smoke"]["image"] == task_input(made)["image"] == "train:1"
     chosen = planned(done(), smoke_image="mine")
-    assert (act(chosen)["smoke"]["image"], act(chosen)["smoke"]["makes_image"]) == ("mine", False)
+    assert (task_input(chosen)["smoke"]["image"], task_input(chosen)["smoke"]["makes_image"]) == ("mine", False)
 
 
 def test_a_smoke_test_is_due_when_the_driver_is_another() -> None:
@@ -187,20 +187,20 @@ def test_a_fresh_ubuntu_host_is_planned_with_the_engine_that_it_gets(codename: s
     """F12: Ubuntu's engine is 29.1, so neither NVIDIA's hook nor its cgroups are planned."""
     bare = node(docker={"installed": False, "running": False, "version": None}, packages={"docker.io": None})
     made = planned({**bare, "system": {**bare["system"], "distribution": "ubuntu", "codename": codename}})
-    assert act(made)["device_requests"] == [{"driver": "cdi", "device_ids": ["nvidia.com/gpu=all"]}]
+    assert task_input(made)["device_requests"] == [{"driver": "cdi", "device_ids": ["nvidia.com/gpu=all"]}]
     assert not any("exec-opts" in change.what or "runtimes" in change.what for change in made.changes)
 
 
 def test_it_plans_with_the_engine_as_the_role_docker_leaves_it() -> None:
     bare = node(docker={"installed": False, "running": False, "version": None}, packages={"docker.io": None})
     inputs = Inputs({**ENGINE_INPUTS.cluster, **CUDA.cluster}, {**ENGINE_INPUTS.files, **CUDA.files}, "k" * 40)
-    wishes = {"gpu1": WISHES}
+    role_vars = {"gpu1": ROLE_VARS}
     planners: list[Planner] = [DockerPlanner(), NvidiaContainerToolkitPlanner()]
-    made = fold(planners, {"gpu1": {**bare, "groups": {"docker": []}}}, wishes, inputs)
+    made = fold(planners, {"gpu1": {**bare, "groups": {"docker": []}}}, role_vars, inputs)
     # Debian 13 brings 26.1, which hands out devices by CDI.
     assert ("+", "/etc/docker/daemon.json features") in shown(made)
     assert made.changes[-1].after == Unknown("of what is then installed") and not made.refusals
-    assert not fold(planners, made.facts, wishes, inputs).changes
+    assert not fold(planners, made.facts, role_vars, inputs).changes
 
 
 def test_from_a_host_with_nothing_installed_to_containers_that_get_gpus() -> None:
@@ -209,14 +209,14 @@ def test_from_a_host_with_nothing_installed_to_containers_that_get_gpus() -> Non
     bare = node(docker={"installed": False, "running": False, "version": None}, packages={"docker.io": None})
     facts = {**gpu, **{name: bare[name] for name in ("packages", "held", "engine", "docker")}, "groups": {"docker": []}}
     inputs = Inputs({**ENGINE_INPUTS.cluster, **CUDA.cluster}, {**ENGINE_INPUTS.files, **CUDA.files}, "k" * 40)
-    wishes = {"gpu1": {**WISHES, "nvidia_driver_source": "distribution"}}
+    role_vars = {"gpu1": {**ROLE_VARS, "nvidia_driver_source": "distribution"}}
     planners: list[Planner] = [NvidiaDriverPlanner(), DockerPlanner(), NvidiaContainerToolkitPlanner()]
-    made = fold(planners, {"gpu1": facts}, wishes, inputs)
+    made = fold(planners, {"gpu1": facts}, role_vars, inputs)
     assert made.refusals == () and not made.missing_consents
     for role in made.roles:
         assert made.of(role, "gpu1"), role
     assert made.of(ROLE, "gpu1")[-1].after == Unknown("of what is then installed")
-    assert fold(planners, made.facts, wishes, inputs).changes == ()
+    assert fold(planners, made.facts, role_vars, inputs).changes == ()
 
 
 @pytest.mark.parametrize(
@@ -244,19 +244,22 @@ def test_verify_names_what_differs(edit: dict[str, Any], words: str) -> None:
 def test_a_hold_is_released_when_none_is_asked_for() -> None:
     made = planned(done(), hold=False)
     assert shown(made) == [*(("-", f"hold on {name}") for name in sorted(PACKAGES)), ("-", RECORD_PATH)]
-    assert act(made)["release"] == act(made)["recorded"] == sorted(PACKAGES) and act(made)["record"] == ""
+    assert (
+        task_input(made)["release"] == task_input(made)["recorded"] == sorted(PACKAGES)
+        and task_input(made)["record"] == ""
+    )
 
 
 def test_kept_nothing_is_changed_and_what_is_missing_is_reported() -> None:
     made = planned(node("20.10.24"), source="keep")
-    assert shown(made) == [] and act(made)["missing"] == ["the Docker engine knows no runtime nvidia"]
-    assert not any(act(made)[name] for name in ("files", "config", "unit", "hook", "smoke", "hold", "release"))
+    assert shown(made) == [] and task_input(made)["missing"] == ["the Docker engine knows no runtime nvidia"]
+    assert not any(task_input(made)[name] for name in ("files", "config", "unit", "hook", "smoke", "hold", "release"))
 
 
 def test_an_engine_that_has_not_taken_its_configuration_over_is_no_change() -> None:
     made = planned(done(docker={"settings": engine_settings({"CgroupDriver": "systemd"})}))
     assert not made.pending(ROLE, "gpu1")
-    assert act(made)["missing"] == ["the Docker engine takes no CDI devices"]
+    assert task_input(made)["missing"] == ["the Docker engine takes no CDI devices"]
 
 
 # Consent and refusals
@@ -272,7 +275,7 @@ def test_a_restart_under_running_containers_needs_consent() -> None:
         "the way: job. Remedy: set docker_allow_restart: true to allow it, or stop the containers first"
     ]
     allowed = planned(node(docker=RUNNING), docker_allow_restart=True)
-    assert stops(allowed) == [] and act(allowed)["restart"] == "always"
+    assert stops(allowed) == [] and task_input(allowed)["restart"] == "always"
     assert any(change.consent and change.consent.given for change in allowed.changes)
 
 
@@ -298,7 +301,7 @@ def test_another_unit_alone_reloads_systemd_too() -> None:
 
 def test_where_something_is_refused_nothing_is_begun_and_preflight_reports_it() -> None:
     made = planned(node(packages=dict.fromkeys(PACKAGES, "1.17.8-1"), held=["libnvidia-container1"]))
-    assert made.changes == () and act(made)["before"] == {}
+    assert made.changes == () and task_input(made)["before"] == {}
     refused = outcome(made, "", [ROLE])["refused"]
     (problem,) = FACT_CHECKS[ROLE](Facts({"gpu1": {"x": 1}, "gpu2": {"x": 1}}, Requested("c", refused=refused)))
     assert (problem.subject, problem.text) == (
@@ -357,23 +360,23 @@ REQUESTED = st.fixed_dictionaries(
 
 @settings(deadline=None, derandomize=True, max_examples=examples(500))
 @given(FACTS, REQUESTED)
-def test_once_all_is_done_nothing_is_left_to_do(facts: dict[str, Any], wished: Any) -> None:
+def test_once_all_is_done_nothing_is_left_to_do(facts: dict[str, Any], desired: Any) -> None:
     before = copy.deepcopy(facts)
-    made = planned(facts, **wished)
+    made = planned(facts, **desired)
     assert facts == before
     if made.refusals:
         assert made.changes == () and made.facts["gpu1"] is facts
         return
-    after = planned(made.facts["gpu1"], **wished)
+    after = planned(made.facts["gpu1"], **desired)
     assert [change.what for change in after.changes] == [] and after.refusals == ()
-    assert not any(act(after)[name] for name in ("files", "config", "hold", "record", "release", "preview"))
+    assert not any(task_input(after)[name] for name in ("files", "config", "hold", "record", "release", "preview"))
 
 
 @settings(deadline=None, derandomize=True, max_examples=examples(300))
 @given(FACTS, REQUESTED)
-def test_the_role_has_something_to_act_on_for_each_change(facts: dict[str, Any], wished: Any) -> None:
-    made = planned(facts, **wished)
-    todo = act(made)
+def test_the_role_has_something_to_act_on_for_each_change(facts: dict[str, Any], desired: Any) -> None:
+    made = planned(facts, **desired)
+    todo = task_input(made)
     assert json.loads(json.dumps(todo)) == todo and set(todo) == set(NOTHING)
     for change in made.changes:
         what = change.what

@@ -27,7 +27,7 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_driver.r
 )
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.text import drift_text
 
-from tests.driver_hosts import act, facts, kept, planned, running, shown
+from tests.driver_hosts import facts, kept, planned, running, shown, task_input
 
 VERSION, KERNEL = "580.95.05", "6.8.0-151-generic"
 MODULES = "linux-modules-nvidia-580-server-open"
@@ -81,7 +81,7 @@ def test_a_host_that_has_the_old_line_loses_it_and_verify_names_the_file(held: l
     (change,) = [change for change in made.changes if change.what == EXCLUSION_FILE]
     assert drift_text(change) == f"{EXCLUSION_FILE} has other content"
     assert OLD_LINE in str(change.before) and "linux-modules-nvidia" not in str(change.after)
-    (entry,) = act(made)["record"]
+    (entry,) = task_input(made)["record"]
     assert entry["path"] == EXCLUSION_FILE and "linux-modules-nvidia" not in entry["content"]
     assert not planned(made.facts["gpu1"]).changes
 
@@ -93,11 +93,13 @@ def test_a_kernel_that_would_come_without_its_module_is_put_on_hold() -> None:
     made = planned(ubuntu(KERNEL))
     assert shown(made) == [("+", "hold on linux-image-generic"), ("~", EXCLUSION_FILE)]
     assert made.changes[0].why == "no package brings its module"
-    assert act(made)["hold"] == ["linux-image-generic"]
-    assert "linux-image-generic" in act(made)["record"][0]["content"].partition("// Held: ")[2].partition("\n")[0]
+    assert task_input(made)["hold"] == ["linux-image-generic"]
+    assert (
+        "linux-image-generic" in task_input(made)["record"][0]["content"].partition("// Held: ")[2].partition("\n")[0]
+    )
     assert not planned(made.facts["gpu1"]).changes
     # It is the record alone that names it: unattended-upgrades goes by the hold.
-    assert "linux-image" not in act(made)["record"][0]["content"].partition("Package-Blacklist")[2]
+    assert "linux-image" not in task_input(made)["record"][0]["content"].partition("Package-Blacklist")[2]
 
 
 def test_its_hold_ends_once_the_module_follows() -> None:
@@ -105,7 +107,7 @@ def test_its_hold_ends_once_the_module_follows() -> None:
     assert not planned(ubuntu(KERNEL, held=held)).changes
     made = planned(ubuntu(KERNEL, "generic", held=held))
     assert shown(made) == [("-", "hold on linux-image-generic"), ("~", EXCLUSION_FILE)]
-    assert act(made)["release"] == ["linux-image-generic"] and act(made)["hold"] == []
+    assert task_input(made)["release"] == ["linux-image-generic"] and task_input(made)["hold"] == []
     assert not planned(made.facts["gpu1"]).changes
 
 
@@ -119,12 +121,12 @@ def test_its_hold_ends_once_the_module_follows() -> None:
     ],
 )
 def test_no_other_kernel_is_held(node: dict[str, Any], requested: dict[str, Any]) -> None:
-    assert "linux-image-generic" not in act(planned(node, **requested))["hold"]
+    assert "linux-image-generic" not in task_input(planned(node, **requested))["hold"]
 
 
 def test_without_holds_the_kernel_is_released_too() -> None:
     made = planned(ubuntu(KERNEL, held=[*DRIVER, "linux-image-generic"]), hold=False)
-    assert act(made)["release"] == ["linux-image-generic", *DRIVER]
+    assert task_input(made)["release"] == ["linux-image-generic", *DRIVER]
     assert not planned(made.facts["gpu1"], hold=False).changes
 
 
@@ -152,20 +154,20 @@ def test_ubuntus_persistence_daemon_is_started_with_the_mode_on() -> None:
     node = ubuntu(KERNEL, "generic", driver__persistence_off=True, gpu__gpus=[{"index": 0, "persistence": False}])
     made = planned(node)
     assert shown(made) == [("+", PERSISTENCE_FILE), ("~", "persistence mode of GPU 0")]
-    folder, file = act(made)["units"]
+    folder, file = task_input(made)["units"]
     assert (folder["path"], "content" in folder) == (PERSISTENCE_FILE.rpartition("/")[0], False)
     assert "ExecStart=\nExecStart=/usr/bin/nvidia-persistenced --user nvidia-persistenced" in file["content"]
     assert "--no-persistence-mode" not in file["content"].partition("\nExecStart=")[2]
-    assert act(made)["restart"] == [PERSISTENCED]
+    assert task_input(made)["restart"] == [PERSISTENCED]
     after = planned(made.facts["gpu1"])
-    assert not after.changes and act(after)["restart"] == []
+    assert not after.changes and task_input(after)["restart"] == []
     assert not planned(node, persistence=False).changes
 
 
 def test_a_job_keeps_its_gpus_as_systemd_is_reloaded_after_it() -> None:
     node = ubuntu(KERNEL, "generic", driver__persistence_off=True, gpu__gpus=[{"index": 0, "persistence": False}])
     made = planned({**node, "jobs": {"digits": "running"}})
-    assert not made.changes and act(made)["units"] == act(made)["restart"] == []
+    assert not made.changes and task_input(made)["units"] == task_input(made)["restart"] == []
     assert len(planned({**node, "jobs": {"digits": "succeeded"}}).changes) == 2
 
 
@@ -173,7 +175,7 @@ def test_persistence_is_what_the_gpus_say() -> None:
     gpus = [{"index": number, "persistence": on} for number, on in enumerate((True, False, None))]
     made = planned(ubuntu(KERNEL, "generic", gpu__gpus=gpus))
     assert [drift_text(change) for change in made.changes] == ["persistence mode of GPU 1 is off, wanted is on"]
-    assert act(made)["restart"] == [PERSISTENCED] and act(made)["units"] == []
+    assert task_input(made)["restart"] == [PERSISTENCED] and task_input(made)["units"] == []
     theirs = facts("noble", gpu__driver=running(VERSION, OPEN), gpu__gpus=gpus)
     assert not planned(theirs).changes
 
@@ -184,7 +186,7 @@ def test_the_drop_in_goes_with_the_unit_that_needs_it() -> None:
     assert not planned(node).changes
     node["driver"]["persistence_off"] = False
     made = planned(node)
-    assert shown(made) == [("-", PERSISTENCE_FILE)] and act(made)["units"][1]["state"] == "absent"
+    assert shown(made) == [("-", PERSISTENCE_FILE)] and task_input(made)["units"][1]["state"] == "absent"
     assert not planned(made.facts["gpu1"]).changes
 
 
@@ -217,4 +219,4 @@ def test_the_fabric_is_waited_for_where_its_manager_runs(fabric: dict[str, Any],
         gpu__fabric={**fabric, "manager_version": VERSION},
         driver__services=services,
     )
-    assert act(planned(node))["fabric"] == waits
+    assert task_input(planned(node))["fabric"] == waits

@@ -44,8 +44,7 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.facts
 from tests.driver_hosts import (
     KEY,
     NO_DRIVER,
-    WISHES,
-    act,
+    ROLE_VARS,
     facts,
     installed,
     kept,
@@ -53,6 +52,7 @@ from tests.driver_hosts import (
     planned,
     running,
     shown,
+    task_input,
 )
 from tests.role_values import ROLES
 
@@ -66,12 +66,12 @@ def test_whatever_the_plan_reads_is_gathered() -> None:
     assert all(entry["content"] is True for entry in GATHERED.files)
 
 
-def test_each_wish_is_read_and_the_defaults_are_those_of_the_role() -> None:
+def test_each_variable_is_read_and_the_defaults_are_those_of_the_role() -> None:
     defaults = yaml.safe_load((ROLES / "nvidia_driver/defaults/main.yml").read_text(encoding="utf-8"))
     read = {
         f"nvidia_driver_{name}" for name in vars(Request()) if name not in ("offers", "builds", "reason", "instead")
     }
-    of_role = {name for name in WISHES if name.startswith("nvidia_driver_")}
+    of_role = {name for name in ROLE_VARS if name.startswith("nvidia_driver_")}
     assert of_role - read == {"nvidia_driver_reboot_timeout"}  # which the task alone reads
     for name, value in vars(Request()).items():
         if f"nvidia_driver_{name}" in read and name != "repository_url":
@@ -84,7 +84,7 @@ def test_each_wish_is_read_and_the_defaults_are_those_of_the_role() -> None:
 
 
 @pytest.mark.parametrize(
-    ("cluster", "wished", "gpu", "there"),
+    ("cluster", "desired", "gpu", "there"),
     [
         ({"accelerator": "cuda"}, "auto", True, True),
         ({"accelerator": "cpu"}, "auto", True, False),
@@ -95,13 +95,13 @@ def test_each_wish_is_read_and_the_defaults_are_those_of_the_role() -> None:
         ({}, None, False, False),
     ],
 )
-def test_where_no_gpu_is_to_compute_nothing_is_planned(cluster: Any, wished: Any, gpu: bool, there: bool) -> None:
+def test_where_no_gpu_is_to_compute_nothing_is_planned(cluster: Any, desired: Any, gpu: bool, there: bool) -> None:
     found = facts() if gpu else facts(gpu={"present": False, "pci_devices": []}, driver=None)
-    wishes = {**WISHES, **({} if wished is None else {"cluster_accelerator": wished})}
-    made = fold([NvidiaDriverPlanner()], {"gpu1": found}, {"gpu1": wishes}, Inputs(cluster))
+    role_vars = {**ROLE_VARS, **({} if desired is None else {"cluster_accelerator": desired})}
+    made = fold([NvidiaDriverPlanner()], {"gpu1": found}, {"gpu1": role_vars}, Inputs(cluster))
     assert made.pending("nvidia_driver", "gpu1") is there
     if not there:
-        assert {**act(made), "undo": NOTHING["undo"]} == NOTHING
+        assert {**task_input(made), "undo": NOTHING["undo"]} == NOTHING
         assert made.facts["gpu1"] is found
 
 
@@ -164,7 +164,7 @@ def test_what_depends_on_the_version_is_asked_of_apt() -> None:
         allow_purge_conflicting=True,
         min_version="580.82",
     )
-    preview = act(made)["preview"]
+    preview = task_input(made)["preview"]
     options = yaml.safe_load(driver_preview.DOCUMENTATION)["options"]
     assert set(preview) == set(options)
     assert set(preview["choices"][0]) == set(options["choices"]["suboptions"])
@@ -185,29 +185,29 @@ def test_what_depends_on_the_version_is_asked_of_apt() -> None:
     }
     assert ("-", f"source file {stale['file']}") in shown(made)
     assert ("+", "fabric manager") in shown(made) and ("+", f"service {FABRIC_MANAGER}") in shown(made)
-    assert act(made)["install"]["stale_sources"] == [stale["file"]]
+    assert task_input(made)["install"]["stale_sources"] == [stale["file"]]
 
 
 def test_nothing_in_what_tasks_read_is_no_json() -> None:
     for node in (facts(), installed(), ours(held=False), facts("noble", **SWITCHED)):
-        made = act(planned(node))
+        made = task_input(planned(node))
         assert json.loads(json.dumps(made)) == made
         assert set(made) == set(NOTHING)
 
 
 def test_what_was_there_before_is_kept_for_the_way_back() -> None:
     made = planned(ours(held=True), min_version="550.200")
-    install = act(made)["install"]
+    install = task_input(made)["install"]
     assert ("~", "driver") in shown(made) and made.changes[0].what == SOURCES_FILE
     assert install["packages"] == ["libcuda1=550.163.01-2", "nvidia-smi=550.163.01-2", "nvidia-modprobe=570.1-1"]
     assert install["held"] == ["libcuda1", "nvidia-smi"] and install["running"] == [PERSISTENCED]
     assert install["files"] == list(FILES) and install["driver"] is True
-    assert act(made)["preview"]["holds"] == ["libcuda1", "nvidia-smi"]
+    assert task_input(made)["preview"]["holds"] == ["libcuda1", "nvidia-smi"]
 
 
 def test_an_upgrade_is_another_version_and_its_holds_are_known() -> None:
     node = ours(held=True)
-    locked = act(planned(node, min_version="550.200"))["preview"]["choices"][0]["locked"]
+    locked = task_input(planned(node, min_version="550.200"))["preview"]["choices"][0]["locked"]
     node["files"][EXCLUSION_FILE] = kept(EXCLUSION_FILE, exclusion(sorted(locked)))
     made = planned(node, min_version="550.200")
     (change,) = [change for change in made.changes if change.what == "driver"]
@@ -221,7 +221,7 @@ def test_an_upgrade_is_another_version_and_its_holds_are_known() -> None:
 def test_without_holding_nothing_is_recorded() -> None:
     made = planned(facts("debian13"), hold=False)
     assert EXCLUSION_FILE not in [what for dummy, what in shown(made)]
-    assert act(made)["install"]["hold"] is False
+    assert task_input(made)["install"]["hold"] is False
 
 
 def test_a_fabric_manager_beside_a_driver_that_works() -> None:
@@ -234,8 +234,8 @@ def test_a_fabric_manager_beside_a_driver_that_works() -> None:
         ("+", f"service {FABRIC_MANAGER}"),
     ]
     assert made.changes[1].after == "580.95.05" and made.changes[1].why == "the fabric manager is missing"
-    assert act(made)["install"]["driver"] is False and act(made)["preview"]["exact"] == "580.95.05"
-    assert act(made)["load"] == {}
+    assert task_input(made)["install"]["driver"] is False and task_input(made)["preview"]["exact"] == "580.95.05"
+    assert task_input(made)["load"] == {}
 
 
 # An installed driver that does not run, and reboots
@@ -246,8 +246,8 @@ def test_an_installed_driver_is_loaded() -> None:
     assert [(change.what, change.before, change.after) for change in made.changes] == [
         ("driver", "none loaded", "550.163.01 (proprietary), loaded")
     ]
-    assert act(made)["preview"] == act(made)["install"] == {}
-    assert act(made)["load"] == {"stop": [], "unload": [], "modprobe": True, "start": []}
+    assert task_input(made)["preview"] == task_input(made)["install"] == {}
+    assert task_input(made)["load"] == {"stop": [], "unload": [], "modprobe": True, "start": []}
 
 
 def test_a_module_of_another_version_is_unloaded_first() -> None:
@@ -255,7 +255,7 @@ def test_a_module_of_another_version_is_unloaded_first() -> None:
     node = installed(
         loaded=running("550.90.07", matches=False, library_version="550.163.01"), driver__services=services
     )
-    load = act(planned(node))["load"]
+    load = task_input(planned(node))["load"]
     assert load["stop"] == [FABRIC_MANAGER, PERSISTENCED] and load["start"] == [PERSISTENCED]
     assert [one["name"] for one in load["unload"]][-1] == "nvidia"
     assert load["unload"][0]["path"] == "/sys/module/nvidia_peermem" and load["modprobe"] is True
@@ -277,8 +277,8 @@ def test_a_reboot_alone_needs_consent_before_anything_is_done() -> None:
     )
     allowed = planned(in_use(jobs={"train": "running"}), reboot="if_needed")
     assert not allowed.missing_consents and ("+", "reboot") in shown(allowed)
-    assert act(allowed)["reboot"]["allowed"] is True and act(allowed)["reboot"]["jobs"] == ["train"]
-    assert act(allowed)["load"]["modprobe"] is False and act(allowed)["load"]["unload"] == []
+    assert task_input(allowed)["reboot"]["allowed"] is True and task_input(allowed)["reboot"]["jobs"] == ["train"]
+    assert task_input(allowed)["load"]["modprobe"] is False and task_input(allowed)["load"]["unload"] == []
 
 
 @pytest.mark.parametrize(("reboot", "who"), [("never", "by you"), ("if_needed", "by this role")])
@@ -288,8 +288,10 @@ def test_an_installation_that_ends_in_a_reboot_is_made_without_consent_to_it(reb
     (change,) = [change for change in made.changes if change.what == "reboot"]
     assert change.after == who and "nouveau is loaded" in change.why
     assert not made.missing_consents and not made.refusals
-    assert act(made)["reboot"]["allowed"] is (reboot == "if_needed")
-    assert act(made)["reboot"]["why"].startswith("no driver is loaded. It runs after a reboot of this host (nouveau ")
+    assert task_input(made)["reboot"]["allowed"] is (reboot == "if_needed")
+    assert task_input(made)["reboot"]["why"].startswith(
+        "no driver is loaded. It runs after a reboot of this host (nouveau "
+    )
 
 
 # A driver that works
@@ -299,32 +301,34 @@ def test_what_this_role_installed_is_kept_as_it_is() -> None:
     assert not planned(ours(held=True)).pending("nvidia_driver", "gpu1")
     loose = planned(ours(held=False))
     assert shown(loose) == [("+", "hold on libcuda1"), ("+", "hold on nvidia-smi")]
-    assert act(loose)["hold"] == ["libcuda1", "nvidia-smi"] and act(loose)["record"] == []
+    assert task_input(loose)["hold"] == ["libcuda1", "nvidia-smi"] and task_input(loose)["record"] == []
     idle = planned(ours(held=True, active=False))
     assert [drift_text(change) for change in idle.changes] == [f"service {PERSISTENCED} is stopped, wanted is running"]
-    assert act(idle)["services"] == [{"name": PERSISTENCED, "enable": True}]
+    assert task_input(idle)["services"] == [{"name": PERSISTENCED, "enable": True}]
     assert not planned(ours(held=True, active=False), persistence=False).changes
 
 
 def test_a_service_that_udev_starts_is_not_enabled() -> None:
     node = ours(held=True, active=False)
     node["driver"]["services"][PERSISTENCED]["state"] = "static"
-    assert act(planned(node))["services"] == [{"name": PERSISTENCED, "enable": False}]
+    assert task_input(planned(node))["services"] == [{"name": PERSISTENCED, "enable": False}]
 
 
 def test_a_driver_of_somebody_elses_is_left_alone() -> None:
     services = {PERSISTENCED: {"active": False, "state": "disabled"}}
     made = planned(facts("debian13", gpu__driver=running("550.163.01"), driver__services=services))
-    assert not made.pending("nvidia_driver", "gpu1") and act(made)["services"] == []
+    assert not made.pending("nvidia_driver", "gpu1") and task_input(made)["services"] == []
 
 
 def test_holding_can_be_given_up_and_taken_up_again() -> None:
     off = planned(ours(held=True), hold=False)
     assert shown(off) == [("-", "hold on libcuda1"), ("-", "hold on nvidia-smi"), ("-", EXCLUSION_FILE)]
-    assert act(off)["release"] == ["libcuda1", "nvidia-smi"] and act(off)["record"][0]["state"] == "absent"
+    assert (
+        task_input(off)["release"] == ["libcuda1", "nvidia-smi"] and task_input(off)["record"][0]["state"] == "absent"
+    )
     again = planned(ours(held=False, record=False))
     assert shown(again) == [("+", "hold on libcuda1"), ("+", "hold on nvidia-smi"), ("+", EXCLUSION_FILE)]
-    assert act(again)["record"][0]["content"] == exclusion(["libcuda1", "nvidia-smi"])
+    assert task_input(again)["record"][0]["content"] == exclusion(["libcuda1", "nvidia-smi"])
     assert not planned(ours(held=False, record=False), hold=False).changes
 
 
@@ -352,12 +356,12 @@ def test_a_fabric_manager_that_is_stopped_is_started() -> None:
     assert shown(planned(node)) == [("~", f"service {FABRIC_MANAGER}")]
     node["driver"]["services"] = {}  # nothing to start: verify says so
     made = planned(node)
-    assert shown(made) == [("+", f"service {FABRIC_MANAGER}")] and act(made)["services"] == []
+    assert shown(made) == [("+", f"service {FABRIC_MANAGER}")] and task_input(made)["services"] == []
 
 
 def test_a_fault_of_a_gpu_is_no_change_and_no_refusal() -> None:
     made = planned(facts("debian13", gpu__driver=running("550.163.01"), gpu__problems=["GPU 3 fell off."]))
-    assert not made.pending("nvidia_driver", "gpu1") and act(made)["faults"] == ["GPU 3 fell off."]
+    assert not made.pending("nvidia_driver", "gpu1") and task_input(made)["faults"] == ["GPU 3 fell off."]
 
 
 # Refusals
@@ -367,7 +371,7 @@ def test_where_something_is_refused_nothing_is_begun() -> None:
     node = facts("debian13", "Blackwell")
     made = planned(node)
     assert made.changes == () and made.pending("nvidia_driver", "gpu1")
-    assert {name: value for name, value in act(made).items() if value and name != "undo"} == {
+    assert {name: value for name, value in task_input(made).items() if value and name != "undo"} == {
         "why": "no driver is loaded"
     }
     assert made.facts["gpu1"] is node
@@ -396,7 +400,7 @@ def test_a_request_that_makes_no_sense_is_refused_beside_a_driver_that_works() -
 
 @pytest.mark.parametrize("inputs", [Inputs({"accelerator": "cuda"}), Inputs({"accelerator": "cpu"})])
 def test_teardown_lifts_holds_and_leaves_what_keeps_nouveau_away(inputs: Inputs) -> None:
-    undo = act(planned(ours(held=True), inputs))["undo"]
+    undo = task_input(planned(ours(held=True), inputs))["undo"]
     assert undo["release"] == ["libcuda1", "nvidia-smi"]
     assert {entry["path"] for entry in undo["files"]} == set(FILES) - {NOUVEAU_FILE}
     assert {entry["state"] for entry in undo["files"]} == {"absent"}

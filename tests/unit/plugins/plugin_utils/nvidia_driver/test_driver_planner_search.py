@@ -28,7 +28,7 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.driver
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.driver_hosts import BASE, HOSTS, KEY, MODULE, NO_DRIVER, act, facts, kept, planned, running
+from tests.driver_hosts import BASE, HOSTS, KEY, MODULE, NO_DRIVER, facts, kept, planned, running, task_input
 from tests.effort import examples
 
 NAMES = ["libcuda1", "nvidia-smi", "nvidia-modprobe", "nvidia-fabricmanager-550"]
@@ -101,50 +101,52 @@ REQUESTED = st.fixed_dictionaries(
 )
 
 
-def of(node: dict[str, Any], wished: dict[str, Any]) -> Any:
-    given_ = {"repository_url": BASE, "source": "distribution", "offers": offers(), **wished}
+def of(node: dict[str, Any], desired: dict[str, Any]) -> Any:
+    given_ = {"repository_url": BASE, "source": "distribution", "offers": offers(), **desired}
     return make_plan(node, parse_request(given_))
 
 
 @settings(deadline=None, derandomize=True, max_examples=examples(600))
 @given(NODES, REQUESTED)
-def test_a_driver_is_planned_where_none_does(node: dict[str, Any], wished: Any) -> None:
-    found, made = of(node, wished), planned(node, **wished)
+def test_a_driver_is_planned_where_none_does(node: dict[str, Any], desired: Any) -> None:
+    found, made = of(node, desired), planned(node, **desired)
     assert [one.text for one in made.refusals] == [one.text for one in found.refusals]
     names = [change.what for change in made.changes]
     if found.refusals:
-        assert names == [] and act(made)["why"] == found.why
+        assert names == [] and task_input(made)["why"] == found.why
         return
     assert ("driver" in names or "fabric manager" in names) is (found.state != WORKS)
-    assert bool(act(made)["preview"]) is bool(act(made)["install"]) is (found.state in ("install", "fabric"))
-    assert bool(act(made)["load"]) is (found.state == "load")
+    assert (
+        bool(task_input(made)["preview"]) is bool(task_input(made)["install"]) is (found.state in ("install", "fabric"))
+    )
+    assert bool(task_input(made)["load"]) is (found.state == "load")
 
 
 @settings(deadline=None, derandomize=True, max_examples=examples(600))
 @given(NODES, REQUESTED)
-def test_once_all_is_done_nothing_is_left_to_do(node: dict[str, Any], wished: Any) -> None:
+def test_once_all_is_done_nothing_is_left_to_do(node: dict[str, Any], desired: Any) -> None:
     before = copy.deepcopy(node)
-    made = planned(node, **wished)
+    made = planned(node, **desired)
     assert node == before
     if made.refusals:
         assert made.facts["gpu1"] is node
         return
-    after = planned(made.facts["gpu1"], **wished)
+    after = planned(made.facts["gpu1"], **desired)
     assert [change.what for change in after.changes] == [] and after.refusals == ()
-    done = act(after)
+    done = task_input(after)
     assert not any(done[name] for name in ("preview", "install", "load", "reboot", "hold", "release", "record"))
-    assert of(dict(made.facts["gpu1"]), wished).state == WORKS
+    assert of(dict(made.facts["gpu1"]), desired).state == WORKS
 
 
 @settings(deadline=None, derandomize=True, max_examples=examples(300))
 @given(NODES, REQUESTED)
 def test_beside_a_driver_that_works_the_role_has_something_to_act_on_for_each_change(
-    node: dict[str, Any], wished: Any
+    node: dict[str, Any], desired: Any
 ) -> None:
-    made = planned(node, **wished)
-    if made.refusals or of(node, wished).state != WORKS:
+    made = planned(node, **desired)
+    if made.refusals or of(node, desired).state != WORKS:
         return
-    todo = act(made)
+    todo = task_input(made)
     for change in made.changes:
         kind, dummy, name = change.what.rpartition(" ")
         if kind == "hold on":

@@ -18,7 +18,7 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_driver.k
 )
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.drivers import builds
 
-from tests.driver_hosts import KEY, act, facts, installed, planned, request_of, running
+from tests.driver_hosts import KEY, facts, installed, planned, request_of, running, task_input
 from tests.driver_hosts import MODULE as DISK
 
 SWITCHES = [{"name": f"mlx5_{number}", "switch_management": True, "ports": []} for number in range(8, 12)]
@@ -108,8 +108,8 @@ def test_only_what_is_missing_is_named(packages: dict[str, Any], *, umad: bool, 
 def test_where_nothing_is_missing_the_fabric_manager_comes_from_nvidias_repository() -> None:
     node = b200(packages=THERE, driver__umad=True)
     made = planned(node, source="auto", repository_key=KEY)
-    assert not made.refusals and act(made)["preview"]["fabric"][0] == "nvidia-fabricmanager"
-    assert f"URIs: {act(made)['preview']['address']}" in act(made)["preview"]["sources"]
+    assert not made.refusals and task_input(made)["preview"]["fabric"][0] == "nvidia-fabricmanager"
+    assert f"URIs: {task_input(made)['preview']['address']}" in task_input(made)["preview"]["sources"]
     (reported,) = refusals(node, source="distribution")
     assert reported.endswith(
         "and its fabric manager must be NVIDIA's own. Remedy: set nvidia_driver_source: cuda_repository."
@@ -127,7 +127,7 @@ def test_a_driver_without_what_the_switches_need_is_refused_too() -> None:
 @pytest.mark.parametrize("fabric", [{}, {"infiniband": PORTS}, {"infiniband": [{"name": "mlx5_0"}]}])
 def test_ordinary_ports_are_no_switches(fabric: dict[str, Any]) -> None:
     made = planned(facts("noble", "Blackwell", fabric=fabric))
-    assert not made.refusals and act(made)["preview"]["fabric"] == []
+    assert not made.refusals and task_input(made)["preview"]["fabric"] == []
 
 
 # GB200
@@ -232,12 +232,12 @@ def test_a_branch_that_does_not_build_on_the_kernel_is_refused() -> None:
 def test_ubuntus_own_modules_are_not_concerned_and_dkms_is_not_tried() -> None:
     made = planned(on_kernel("noble", "7.0.0-31-generic"), branch=590)
     assert not made.refusals
-    assert [choice["kind"] for choice in act(made)["preview"]["choices"]] == ["signed"]
+    assert [choice["kind"] for choice in task_input(made)["preview"]["choices"]] == ["signed"]
 
 
 def test_apt_is_told_which_driver_dkms_can_build() -> None:
     made = planned(on_kernel("noble", "7.0.0-31-generic"))
-    preview = act(made)["preview"]
+    preview = task_input(made)["preview"]
     assert (preview["kernel"], preview["builds_from"]) == ("7.0.0-31-generic", "580.142")
     assert [choice["kind"] for choice in preview["choices"]] == ["signed", "dkms"]
 
@@ -272,7 +272,7 @@ def test_a_kernel_that_boots_next_without_the_driver_is_named(module: Any, packa
     own = {"version": "6.8.0-151.151", "held": False, "finished": True}
     node["driver"]["packages"] = {"linux-modules-nvidia-580-server-open-6.8.0-151-generic": own} if package else {}
     made = planned(node)
-    assert not made.changes and act(made)["next_boot"] == words
+    assert not made.changes and task_input(made)["next_boot"] == words
 
 
 @pytest.mark.parametrize(
@@ -298,11 +298,13 @@ def test_no_command_is_made_of_a_strange_name(kernel: str) -> None:
 
 def test_an_installed_driver_is_compared_before_a_reboot() -> None:
     boots = {"kernel": "6.12.57+deb13-amd64", "module": None}
-    assert act(planned(installed(driver__next_boot=boots)))["next_boot"].startswith("kernel 6.12.57+deb13-amd64, which")
+    assert task_input(planned(installed(driver__next_boot=boots)))["next_boot"].startswith(
+        "kernel 6.12.57+deb13-amd64, which"
+    )
     right = {"kernel": "6.12.57+deb13-amd64", "module": {"version": DISK["version"]}}
-    assert act(planned(installed(driver__next_boot=right)))["next_boot"] == ""
+    assert task_input(planned(installed(driver__next_boot=right)))["next_boot"] == ""
     # Without a driver there is nothing to compare with.
-    assert act(planned(facts(driver__next_boot=boots)))["next_boot"] == ""
+    assert task_input(planned(facts(driver__next_boot=boots)))["next_boot"] == ""
 
 
 def test_the_package_of_another_kernel_is_named_after_that_of_the_running_one() -> None:

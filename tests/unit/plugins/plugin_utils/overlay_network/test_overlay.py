@@ -240,8 +240,8 @@ def test_an_unset_mtu_is_said_to_be_so() -> None:
 SUBNET = "10.64.0.0/24"
 
 
-def requested(**wishes: str) -> OverlayRequest:
-    return OverlayRequest("lab", addresses=wishes, containers={host: f"demo-{host}" for host in "abcdef"})
+def requested(**addresses: str) -> OverlayRequest:
+    return OverlayRequest("lab", addresses=addresses, containers={host: f"demo-{host}" for host in "abcdef"})
 
 
 def running(host: str, address: str, fixed: str | None = None, name: str = "") -> dict[str, Any]:
@@ -281,7 +281,7 @@ def test_what_others_have_is_not_given_out() -> None:
 
 
 @pytest.mark.parametrize(
-    ("wishes", "words"),
+    ("addresses", "words"),
     [
         ({"a": "ten"}, "a: training_container_address ten is no IPv4 address"),
         ({"a": "10.65.0.9"}, "a: training_container_address 10.65.0.9 is not in the overlay's subnet 10.64.0.0/24"),
@@ -302,10 +302,10 @@ def test_what_others_have_is_not_given_out() -> None:
         ),
     ],
 )
-def test_addresses_that_do_not_fit(wishes: dict[str, str], words: str) -> None:
+def test_addresses_that_do_not_fit(addresses: dict[str, str], words: str) -> None:
     hosts = {"a": node(containers=running("a", "10.64.0.200", name="bystander")), "b": node()}
     with pytest.raises(OverlayError) as error:
-        choose_addresses(requested(**wishes), SUBNET, hosts)
+        choose_addresses(requested(**addresses), SUBNET, hosts)
     assert str(error.value) == (
         f"{words}. Remedy: give addresses that are free in 10.64.0.0/24, or auto to have them chosen."
     )
@@ -320,28 +320,28 @@ def test_a_subnet_that_is_full() -> None:
 
 
 HOSTS = "abcdef"
-WISH = st.sampled_from(["", "auto", "auto", "10.64.0.20", "10.64.0.21"])
+ADDRESS = st.sampled_from(["", "auto", "auto", "10.64.0.20", "10.64.0.21"])
 
 
 @settings(max_examples=examples(150), deadline=None)
 @given(
-    wishes=st.dictionaries(st.sampled_from(HOSTS), WISH),
+    addresses=st.dictionaries(st.sampled_from(HOSTS), ADDRESS),
     held=st.dictionaries(st.sampled_from(HOSTS), st.integers(240, 254).map(lambda number: f"10.64.0.{number}")),
     gone=st.sampled_from(HOSTS),
 )
-def test_addresses_are_distinct_inside_and_stay(wishes: dict[str, str], held: dict[str, str], gone: str) -> None:
+def test_addresses_are_distinct_inside_and_stay(addresses: dict[str, str], held: dict[str, str], gone: str) -> None:
     hosts = {host: node(containers=running(host, "", held.get(host))) for host in HOSTS}
     try:
-        given_out = choose_addresses(requested(**wishes), SUBNET, hosts)
+        given_out = choose_addresses(requested(**addresses), SUBNET, hosts)
     except OverlayError as error:
         assert "is taken by the container of" in str(error)
         return
-    assert set(given_out) == {host for host, wish in wishes.items() if wish}
+    assert set(given_out) == {host for host, address in addresses.items() if address}
     assert len(set(given_out.values())) == len(given_out)
     assert all(ipaddress.IPv4Address(text) in ipaddress.IPv4Network(SUBNET) for text in given_out.values())
     # What was given once is given again, with any host taken out of the inventory and in any order.
     again = {host: node(containers=running(host, "", given_out.get(host))) for host in reversed(HOSTS) if host != gone}
-    assert choose_addresses(requested(**wishes), SUBNET, again) == {
+    assert choose_addresses(requested(**addresses), SUBNET, again) == {
         host: text for host, text in given_out.items() if host != gone
     }
 

@@ -30,7 +30,7 @@ from tests.role_values import defaults
 from tests.swarm_hosts import HOSTS, fabric, out, whole
 
 SUBNET = "10.64.0.0/24"
-WISHES = defaults(cluster_name="lab")
+ROLE_VARS = defaults(cluster_name="lab")
 NETWORK: dict[str, Any] = {
     "driver": "overlay",
     "attachable": True,
@@ -62,17 +62,17 @@ def cluster(network: Mapping[str, Any] | None = None, *attached: str, jobs: Any 
     return found
 
 
-def plan(found: Mapping[str, Mapping[str, Any]], given_inputs: Inputs | None = None, **wished: Any) -> Plan:
-    wishes = {host: {**WISHES, **wished} for host in found}
-    return fold([OverlayNetworkPlanner()], found, wishes, given_inputs or inputs())
+def plan(found: Mapping[str, Mapping[str, Any]], given_inputs: Inputs | None = None, **desired: Any) -> Plan:
+    role_vars = {host: {**ROLE_VARS, **desired} for host in found}
+    return fold([OverlayNetworkPlanner()], found, role_vars, given_inputs or inputs())
 
 
 def shown(made: Plan) -> list[tuple[str, str, str, Any, Any]]:
     return [(change.host, change.action, change.what, change.before, change.after) for change in made.changes]
 
 
-def act(made: Plan, host: str = "gpu1") -> Mapping[str, Any]:
-    return made.acts[host]["overlay_network"]
+def task_input(made: Plan, host: str = "gpu1") -> Mapping[str, Any]:
+    return made.task_inputs[host]["overlay_network"]
 
 
 # Changes
@@ -85,18 +85,18 @@ def test_the_network_is_made_on_the_first_manager(encrypted: bool) -> None:
     assert shown(made) == [("gpu1", "+", "network lab", None, f"overlay, subnet {SUBNET}, MTU 1500, {kind}")]
     assert (made.refusals, made.missing_consents) == ((), [])
     options = {MTU_OPTION: "1500", **({"encrypted": ""} if encrypted else {})}
-    assert act(made) == {**NOTHING, "name": "lab", "create": {**CREATE, "driver_options": options}}
+    assert task_input(made) == {**NOTHING, "name": "lab", "create": {**CREATE, "driver_options": options}}
     assert [made.pending("overlay_network", host) for host in HOSTS] == [True, False, False]
     assert drift_text(made.changes[0]) == "network lab is missing"
 
 
 @pytest.mark.parametrize("recreate", [False, True])
 @pytest.mark.parametrize("options", [{MTU_OPTION: "1500"}, {}])  # the driver's own MTU is 1500
-def test_a_network_as_wished_is_left_alone(recreate: bool, options: Any) -> None:
+def test_a_network_as_desired_is_left_alone(recreate: bool, options: Any) -> None:
     made = plan(cluster({**NETWORK, "options": options}, *HOSTS), overlay_network_allow_recreate=recreate)
     assert shown(made) == [] and made.refusals == ()
-    assert act(made) == {**NOTHING, **FOUND, "ours": True}
-    assert act(made, "gpu2") == {**NOTHING, **FOUND}
+    assert task_input(made) == {**NOTHING, **FOUND, "ours": True}
+    assert task_input(made, "gpu2") == {**NOTHING, **FOUND}
 
 
 @pytest.mark.parametrize(
@@ -126,8 +126,12 @@ def test_another_network_of_that_name_is_replaced_by_consent_alone(
     assert [change.host for change in made.missing_consents] == ["gpu1", "gpu2"]
     allowed = plan(cluster({**NETWORK, **change}, "gpu2"), overlay_network_allow_recreate=True)
     assert shown(allowed) == expected and allowed.missing_consents == [] and allowed.refusals == ()
-    assert (act(allowed)["replace"], act(allowed)["create"], act(allowed)["detach"]) == (True, CREATE, "")
-    assert (act(allowed, "gpu2")["detach"], act(allowed, "gpu2")["create"]) == ("lab-gpu2", {})
+    assert (task_input(allowed)["replace"], task_input(allowed)["create"], task_input(allowed)["detach"]) == (
+        True,
+        CREATE,
+        "",
+    )
+    assert (task_input(allowed, "gpu2")["detach"], task_input(allowed, "gpu2")["create"]) == ("lab-gpu2", {})
     assert allowed.facts["gpu2"]["docker"]["containers"]["lab-gpu2"]["addresses"] == {}
 
 
@@ -179,8 +183,8 @@ def test_without_a_swarm_there_is_no_overlay() -> None:
     assert [(one.subject, one.sentence) for one in made.refusals] == [
         ("gpu1", "it manages no swarm, and an overlay network is made in one. Remedy: apply the role swarm first")
     ]
-    wishes = {host: {**WISHES, **swarm_hosts.WISHES} for host in HOSTS}
-    together = fold([SwarmPlanner(), OverlayNetworkPlanner()], out(), wishes, inputs())
+    role_vars = {host: {**ROLE_VARS, **swarm_hosts.ROLE_VARS} for host in HOSTS}
+    together = fold([SwarmPlanner(), OverlayNetworkPlanner()], out(), role_vars, inputs())
     assert together.refusals == () and "network lab" in [what for _host, _action, what, *_ in shown(together)]
 
 
@@ -191,17 +195,17 @@ def test_it_is_planned_for_all_hosts_or_for_none(given_inputs: Inputs) -> None:
     assert [one.subject for one in made.refusals] == ["gpu1", "gpu2"] and shown(made) == []
 
 
-@pytest.mark.parametrize("wished", [{"cluster_network_mode": "host"}, {"deepspeed_launch_runtime": "host"}])
-def test_without_an_overlay_the_role_does_nothing_and_teardown_removes_what_is_ours(wished: Any) -> None:
+@pytest.mark.parametrize("desired", [{"cluster_network_mode": "host"}, {"deepspeed_launch_runtime": "host"}])
+def test_without_an_overlay_the_role_does_nothing_and_teardown_removes_what_is_ours(desired: Any) -> None:
     for given_inputs in (Inputs(), inputs()):
-        made = plan(cluster(), given_inputs, **wished)
-        assert (shown(made), made.refusals, act(made)["create"]) == ([], (), {})
-    assert act(plan(cluster(NETWORK), **wished))["ours"] is True
+        made = plan(cluster(), given_inputs, **desired)
+        assert (shown(made), made.refusals, task_input(made)["create"]) == ([], (), {})
+    assert task_input(plan(cluster(NETWORK), **desired))["ours"] is True
 
 
 @pytest.mark.parametrize(("labels", "ours"), [({}, False), ({"swarmspeed.cluster": "theirs"}, False)])
 def test_a_network_of_others_stays_at_teardown(labels: Any, ours: bool) -> None:
-    assert act(plan(cluster({**NETWORK, "labels": labels})))["ours"] is ours
+    assert task_input(plan(cluster({**NETWORK, "labels": labels})))["ours"] is ours
 
 
 def test_the_network_of_a_manager_that_has_lost_its_address_goes_with_the_swarm() -> None:
@@ -209,22 +213,24 @@ def test_the_network_of_a_manager_that_has_lost_its_address_goes_with_the_swarm(
     found = cluster(NETWORK)
     found["gpu1"]["docker"]["swarm"]["node_addr"] = "10.9.9.9"
     found["gpu1"]["fabric"] = fabric("10.1.0.1", "10.1.0.7")
-    for wished, known in (({}, "10.1.0.1"), ({"swarm_advertise_address": "10.1.0.7"}, "10.1.0.1")):
+    for desired, known in (({}, "10.1.0.1"), ({"swarm_advertise_address": "10.1.0.7"}, "10.1.0.1")):
         made = plan(
-            found, replace(inputs(), cluster={**inputs().cluster, "underlay": {"addresses": {"gpu1": known}}}), **wished
+            found,
+            replace(inputs(), cluster={**inputs().cluster, "underlay": {"addresses": {"gpu1": known}}}),
+            **desired,
         )
-        assert act(made)["ours"] is False and made.refusals == ()
+        assert task_input(made)["ours"] is False and made.refusals == ()
     found["gpu1"]["docker"]["swarm"]["node_addr"] = "10.1.0.7"
-    assert act(plan(found))["ours"] is True
+    assert task_input(plan(found))["ours"] is True
 
 
 def test_what_a_benchmark_has_left_is_known() -> None:
     found = cluster(NETWORK)
-    assert [act(plan(found), host)["bench_left"] for host in HOSTS] == [False] * 3
+    assert [task_input(plan(found), host)["bench_left"] for host in HOSTS] == [False] * 3
     found["gpu3"]["docker"]["containers"]["lab-bench-gpu3"] = {"labels": {"swarmspeed.bench": "host"}}
-    assert [act(plan(found), host)["bench_left"] for host in HOSTS] == [False, False, True]
+    assert [task_input(plan(found), host)["bench_left"] for host in HOSTS] == [False, False, True]
     found["gpu1"]["docker"]["networks"]["lab-bench-overlay"] = {"labels": {"swarmspeed.bench": "overlay"}}
-    assert [act(plan(found), host)["bench_left"] for host in HOSTS] == [True, False, True]
+    assert [task_input(plan(found), host)["bench_left"] for host in HOSTS] == [True, False, True]
 
 
 # Searched
@@ -244,15 +250,15 @@ NETWORKS = st.none() | st.builds(
     st.sampled_from(["1500", "", "1450"]),
     st.booleans(),
 )
-WISHED = st.fixed_dictionaries(
+DESIRED = st.fixed_dictionaries(
     {}, optional={"overlay_network_encrypted": st.booleans(), "overlay_network_allow_recreate": st.booleans()}
 )
 
 
 @settings(deadline=None, derandomize=True, max_examples=examples(300))
-@given(NETWORKS, st.lists(st.sampled_from(HOSTS), unique=True), WISHED)
-def test_what_differs_is_planned_and_afterwards_nothing(network: Any, attached: list[str], wished: Any) -> None:
-    made = plan(cluster(network, *attached), **wished)
+@given(NETWORKS, st.lists(st.sampled_from(HOSTS), unique=True), DESIRED)
+def test_what_differs_is_planned_and_afterwards_nothing(network: Any, attached: list[str], desired: Any) -> None:
+    made = plan(cluster(network, *attached), **desired)
     options = (network or {}).get("options", {})
     found = network and (
         network["driver"],
@@ -261,16 +267,16 @@ def test_what_differs_is_planned_and_afterwards_nothing(network: Any, attached: 
         options.get(MTU_OPTION, "1500"),
         "encrypted" in options,
     )
-    differs = found != ("overlay", True, [SUBNET], "1500", wished.get("overlay_network_encrypted", False))
+    differs = found != ("overlay", True, [SUBNET], "1500", desired.get("overlay_network_encrypted", False))
     assert bool(made.changes) is differs
     replaced = differs and network is not None
     taking_part = {"gpu1", *(attached if replaced else ())} if differs else set()
     assert {change.host for change in made.changes} == taking_part
     for host in HOSTS:
-        assert bool(act(made, host)["detach"]) is (replaced and host in attached)
-    assert (bool(act(made)["create"]), act(made)["replace"]) == (differs, replaced)
-    after = plan(made.facts, **wished)
-    assert shown(after) == [] and act(after)["exists"] is True
+        assert bool(task_input(made, host)["detach"]) is (replaced and host in attached)
+    assert (bool(task_input(made)["create"]), task_input(made)["replace"]) == (differs, replaced)
+    after = plan(made.facts, **desired)
+    assert shown(after) == [] and task_input(after)["exists"] is True
 
 
 JSON = st.recursive(

@@ -61,9 +61,9 @@ def test_folders_that_others_make_are_recorded_where_they_are() -> None:
 
 
 def test_what_several_roles_ask_about_is_asked_once() -> None:
-    wishes = defaults(cluster_name="lab", cluster_root=ROOT, workspace_path="/code")
+    role_vars = defaults(cluster_name="lab", cluster_root=ROOT, workspace_path="/code")
     parts = [ssh_trust.GATHERED, nccl_env.GATHERED, training_container.GATHERED]
-    merged = requested({}, parts, wishes)["folders"]
+    merged = requested({}, parts, role_vars)["folders"]
     assert (merged["cluster"], merged["root"]) == ("lab", ROOT)
     assert len(merged["paths"]) == len(set(merged["paths"]))
     assert {ROOT, f"{ROOT}/etc", f"{ROOT}/jobs", f"{ROOT}/host_jobs", "/code"} <= set(merged["paths"])

@@ -26,7 +26,7 @@ def records(made: Plan) -> list[str]:
 
 
 def owned(made: Plan, host: str, role: str) -> list[str]:
-    return [entry["path"] for entry in made.acts[host][role]["owned"]]
+    return [entry["path"] for entry in made.task_inputs[host][role]["owned"]]
 
 
 def test_ssh_trust_records_the_node_state_directory_before_it_writes_keys() -> None:
@@ -49,8 +49,8 @@ def test_adopting_is_all_that_is_planned_for_a_cluster_that_is_complete() -> Non
         {host: {**found, "folders": folders(root="made", etc="made")} for host, found in complete.items()}
     )
     assert records(made) == [change.what.rpartition(" ")[2] for change in made.changes]
-    act = ssh_nodes.act(made, ssh_nodes.FIRST)
-    assert (act["files"], act["provide"], act["reload"]) == ([], {}, [])
+    task_input = ssh_nodes.task_input(made, ssh_nodes.FIRST)
+    assert (task_input["files"], task_input["provide"], task_input["reload"]) == ([], {}, [])
     assert ssh_nodes.plan(made.facts).changes == ()
 
 
@@ -59,7 +59,7 @@ def test_nccl_env_records_jobs_where_they_are_and_restarts_nothing() -> None:
     found = {**host, "folders": folders(root="ours", etc="ours", jobs="made", host_jobs="absent")}
     made = nccl_nodes.plan(found)
     assert records(made) == [f"{ROOT}/jobs"] == owned(made, nccl_nodes.HOST, "nccl_env")
-    assert (nccl_nodes.act(made)["files"], nccl_nodes.act(made)["render"]) == ([], [])
+    assert (nccl_nodes.task_input(made)["files"], nccl_nodes.task_input(made)["render"]) == ([], [])
     assert nccl_nodes.plan(made.facts[nccl_nodes.HOST]).changes == ()
 
 
@@ -75,7 +75,7 @@ def test_a_container_is_not_made_again_for_a_record() -> None:
     of = training_nodes
     states = folders(of.ROOT, root="made", jobs="made", workspace="made")
     made = of.plan(of.facts(of.running(), folders=states))
-    assert made.changes == () and of.act(made)["make"] == {}
+    assert made.changes == () and of.task_input(made)["make"] == {}
     first = of.plan(of.facts(folders=folders(of.ROOT, root="ours", jobs="absent", workspace="in_use")))
     assert owned(first, of.HOST, of.ROLE) == [f"{of.ROOT}/jobs", f"{of.ROOT}/workspace"]
     assert first.facts[of.HOST]["folders"] == folders(of.ROOT, root="ours", jobs="ours", workspace="theirs")
@@ -97,8 +97,8 @@ def test_the_workspace_is_recorded_before_code_is_sent_or_where_it_is(
     made = workspace_nodes.plan(
         found, workspace_source="https://example.com/t.git", swarmspeed_source={"folder": "/src", "name": "t"}
     )
-    assert records(made) == expected == [entry["path"] for entry in workspace_nodes.act(made)["owned"]]
-    assert bool(workspace_nodes.act(made)["code"]) == bool(missing)
+    assert records(made) == expected == [entry["path"] for entry in workspace_nodes.task_input(made)["owned"]]
+    assert bool(workspace_nodes.task_input(made)["code"]) == bool(missing)
 
 
 def test_folders_that_links_on_the_host_lay_over_each_other_are_refused_before_a_container_mounts_them() -> None:
@@ -125,20 +125,20 @@ def test_a_folder_that_somebody_else_made_keeps_its_mode_and_owner(state: str) -
         for host, found in ssh_nodes.virgin().items()
     }
     made = ssh_nodes.plan(facts)
-    written = [entry["path"] for entry in ssh_nodes.act(made, ssh_nodes.FIRST)["folders"]]
+    written = [entry["path"] for entry in ssh_nodes.task_input(made, ssh_nodes.FIRST)["folders"]]
     assert ROOT not in written and f"{ROOT}/etc" in written
     assert made.facts[ssh_nodes.FIRST]["files"][ROOT] == of_a_team()
 
     found = nccl_nodes.host()
     files = {**found["files"], nccl_nodes.ROOT: of_a_team()}
     nccl = nccl_nodes.plan({**found, "files": files, "folders": folders(nccl_nodes.ROOT, root=state, etc="absent")})
-    assert [entry["path"] for entry in nccl_nodes.act(nccl)["folders"]] == [nccl_nodes.ETC] and not nccl.refusals
+    assert [entry["path"] for entry in nccl_nodes.task_input(nccl)["folders"]] == [nccl_nodes.ETC] and not nccl.refusals
 
     of = training_nodes
     for whose, corrected in ((state, []), ("ours", [f"{of.ROOT}/workspace"])):
         known = of.facts(folders=folders(of.ROOT, root="ours", jobs="ours", workspace=whose))
         known["files"] = {**known["files"], f"{of.ROOT}/workspace": of_a_team()}
-        assert [entry["path"] for entry in of.act(of.plan(known))["folders"]] == corrected
+        assert [entry["path"] for entry in of.task_input(of.plan(known))["folders"]] == corrected
 
 
 @pytest.mark.parametrize(("mode", "refused"), [("0755", False), ("1777", True), ("0775", True), ("0757", True)])

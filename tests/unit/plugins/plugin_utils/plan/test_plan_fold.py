@@ -24,7 +24,7 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes im
     Unknown,
     sealed,
 )
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.fold import Facts, Plan, Wishes, fold
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.fold import Facts, Plan, RoleVars, fold
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.outcome import outcome
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -82,33 +82,33 @@ def test_a_consent_that_is_given_is_not_missing() -> None:
 
 
 class Install:
-    """An invented role: installs what is wished and not there, and counts what the roles before it have left."""
+    """An invented role: installs what is desired and not there, and counts what the roles before it have left."""
 
     def __init__(self, role: str) -> None:
         self.role = role
 
-    def files(self, wishes: Mapping[str, Any]) -> Sequence[str]:
+    def files(self, role_vars: Mapping[str, Any]) -> Sequence[str]:
         return ()
 
-    def plan(self, facts: Facts, wishes: Wishes, inputs: Inputs) -> RolePlan:
+    def plan(self, facts: Facts, role_vars: RoleVars, inputs: Inputs) -> RolePlan:
         changes = []
         after: dict[str, Mapping[str, Any]] = {}
         for host, found in facts.items():
-            missing = [name for name in wishes[host].get(self.role, []) if name not in found["there"]]
+            missing = [name for name in role_vars[host].get(self.role, []) if name not in found["there"]]
             changes += [Change(self.role, host, name, ADD, None, True) for name in missing]
             if missing:
                 after[host] = {**found, "there": [*found["there"], *missing]}
-        acts = {host: {"seen": list(found["there"])} for host, found in facts.items()}
+        task_inputs = {host: {"seen": list(found["there"])} for host, found in facts.items()}
         refusals = [
             Problem(host, "is cursed", "bless it", role=self.role) for host, f in facts.items() if f.get("cursed")
         ]
-        return RolePlan(changes, refusals, acts, after)
+        return RolePlan(changes, refusals, task_inputs, after)
 
 
 def test_a_role_plans_on_what_the_roles_before_it_leave() -> None:
     facts: dict[str, dict[str, Any]] = {"b": {"there": []}, "a": {"there": ["x"], "cursed": True}}
-    wishes = {"a": {"one": ["x", "y"], "two": ["y", "z"]}, "b": {"two": ["x"]}}
-    plan = fold([Install("one"), Install("two")], facts, wishes, INPUTS)
+    role_vars = {"a": {"one": ["x", "y"], "two": ["y", "z"]}, "b": {"two": ["x"]}}
+    plan = fold([Install("one"), Install("two")], facts, role_vars, INPUTS)
     assert (plan.roles, plan.hosts) == (("one", "two"), ("b", "a"))
     # By host in the order given, then in the order of roles.
     assert [(change.host, change.role, change.what) for change in plan.changes] == [
@@ -116,7 +116,7 @@ def test_a_role_plans_on_what_the_roles_before_it_leave() -> None:
         ("a", "one", "y"),
         ("a", "two", "z"),
     ]
-    assert plan.acts["a"] == {"one": {"seen": ["x"]}, "two": {"seen": ["x", "y"]}}
+    assert plan.task_inputs["a"] == {"one": {"seen": ["x"]}, "two": {"seen": ["x", "y"]}}
     assert plan.facts["a"]["there"] == ["x", "y", "z"] and facts["a"]["there"] == ["x"]
     assert plan.counts == Counts(add=3) and plan.counts.total == 3
     assert [one.sentence for one in plan.refused("two", "a")] == ["is cursed. Remedy: bless it"]
@@ -134,7 +134,7 @@ def test_tags_restrict_what_is_shown_and_nothing_that_is_planned() -> None:
     part = plan.only(["two", "swarm"])
     # Role two finds x, which role one would have installed.
     assert [(change.role, change.what) for change in part.changes] == [("two", "y")]
-    assert (part.roles, part.acts, len(part.refusals)) == (
+    assert (part.roles, part.task_inputs, len(part.refusals)) == (
         ("two",),
         {"a": {"two": {"seen": ["x"]}}},
         1,
@@ -149,19 +149,19 @@ HOSTS = st.dictionaries(st.sampled_from(["a", "b", "c"]), st.fixed_dictionaries(
 
 @settings(deadline=None, derandomize=True, max_examples=examples(200))
 @given(HOSTS, st.fixed_dictionaries(dict.fromkeys(("one", "two", "three"), LISTS)))
-def test_once_all_is_done_nothing_is_left_to_do(hosts: dict[str, Any], wished: dict[str, list[str]]) -> None:
-    planners = [Install(role) for role in wished]
-    wishes = dict.fromkeys(hosts, wished)
-    plan = fold(planners, hosts, wishes, INPUTS)
+def test_once_all_is_done_nothing_is_left_to_do(hosts: dict[str, Any], desired: dict[str, list[str]]) -> None:
+    planners = [Install(role) for role in desired]
+    role_vars = dict.fromkeys(hosts, desired)
+    plan = fold(planners, hosts, role_vars, INPUTS)
     assert {(change.host, change.what) for change in plan.changes} == {
         (host, name)
         for host in hosts
-        for names in wished.values()
+        for names in desired.values()
         for name in names
         if name not in hosts[host]["there"]
     }
     assert plan.counts.total == len(plan.changes) == len({(change.host, change.what) for change in plan.changes})
-    assert fold(planners, plan.facts, wishes, INPUTS).changes == ()
+    assert fold(planners, plan.facts, role_vars, INPUTS).changes == ()
     assert sum(len(plan.of(role, host)) for role in plan.roles for host in plan.hosts) == len(plan.changes)
     assert sum(plan.only([role]).counts.total for role in plan.roles) == plan.counts.total
 
@@ -174,10 +174,10 @@ class Fixed:
     def __init__(self, made: RolePlan) -> None:
         self.made = made
 
-    def files(self, wishes: Mapping[str, Any]) -> Sequence[str]:
+    def files(self, role_vars: Mapping[str, Any]) -> Sequence[str]:
         return ()
 
-    def plan(self, facts: Facts, wishes: Wishes, inputs: Inputs) -> RolePlan:
+    def plan(self, facts: Facts, role_vars: RoleVars, inputs: Inputs) -> RolePlan:
         return self.made
 
 
@@ -193,7 +193,7 @@ class Fixed:
             RolePlan(refusals=[Problem("b", "x", "y", role="one")]),
             UNKNOWN_HOST,
         ),
-        (RolePlan(acts={"b": {}}), UNKNOWN_HOST),
+        (RolePlan(task_inputs={"b": {}}), UNKNOWN_HOST),
         (RolePlan(facts={"b": {}}), UNKNOWN_HOST),
         (
             RolePlan([Change("one", "a", "x", ADD, None, 1), Change("one", "a", "x", ADD, None, 2)]),
@@ -207,7 +207,7 @@ def test_a_planner_with_a_fault_is_named(made: RolePlan, text: str) -> None:
 
 
 def test_a_plan_of_nothing() -> None:
-    assert fold([], {"a": {}}, {}, INPUTS) == Plan((), ("a",), acts={"a": {}}, facts={"a": {}})
+    assert fold([], {"a": {}}, {}, INPUTS) == Plan((), ("a",), task_inputs={"a": {}}, facts={"a": {}})
 
 
 def test_what_a_planner_says_of_the_cluster_those_after_it_find() -> None:
@@ -217,10 +217,10 @@ def test_what_a_planner_says_of_the_cluster_those_after_it_find() -> None:
         def __init__(self, role: str, **reported: Any) -> None:
             self.role, self.reported = role, reported
 
-        def files(self, wishes: Mapping[str, Any]) -> Sequence[str]:
+        def files(self, role_vars: Mapping[str, Any]) -> Sequence[str]:
             return ()
 
-        def plan(self, facts: Facts, wishes: Wishes, inputs: Inputs) -> RolePlan:
+        def plan(self, facts: Facts, role_vars: RoleVars, inputs: Inputs) -> RolePlan:
             seen.append(dict(inputs.cluster))
             return RolePlan(cluster=self.reported)
 

@@ -46,7 +46,7 @@ def plan(*given_: bool) -> Plan:
     for allowed in given_:
         two.add("service docker.service", "running", "restarted", "its proxy", consent(allowed))
     return Plan(
-        ("docker",), ("gpu1", "gpu2", "gpu3"), (*one.found, *two.found), acts={"gpu1": {"docker": {"p": SECRET}}}
+        ("docker",), ("gpu1", "gpu2", "gpu3"), (*one.found, *two.found), task_inputs={"gpu1": {"docker": {"p": SECRET}}}
     )
 
 
@@ -159,8 +159,8 @@ def test_the_document_is_json_and_seals_what_is_secret() -> None:
 
 def test_no_secret_is_in_what_is_shown() -> None:
     made = outcome(plan(False), "run1", ["docker"])
-    acts = made.pop("acts")
-    assert acts["gpu1"] == {"docker": {"p": SECRET}}
+    task_inputs = made.pop("task_inputs")
+    assert task_inputs["gpu1"] == {"docker": {"p": SECRET}}
     assert SECRET not in json.dumps(made)
 
 

@@ -28,12 +28,11 @@ from tests.ssh_nodes import (
     FIRST,
     HOST_KEY,
     KEY,
+    ROLE_VARS,
     ROOT,
     SECOND,
     SSH,
     THIRD,
-    WISHES,
-    act,
     complete,
     keys,
     plan,
@@ -42,6 +41,7 @@ from tests.ssh_nodes import (
     readable,
     running,
     shown,
+    task_input,
     texts,
     virgin,
     with_keys,
@@ -56,12 +56,12 @@ TEXTS = [("+", f"/{name}") for name in ("authorized_keys", "known_hosts", "ssh_c
 
 
 def test_whatever_is_compared_is_gathered_and_of_a_private_key_its_digest_alone() -> None:
-    assert GATHERED.by_wishes is not None
-    entries = {entry["path"]: entry for entry in GATHERED.by_wishes(WISHES)["files"]}
+    assert GATHERED.by_role_vars is not None
+    entries = {entry["path"]: entry for entry in GATHERED.by_role_vars(ROLE_VARS)["files"]}
     assert {change.what for change in plan(virgin()).changes} == set(entries)
     assert [path for path, entry in entries.items() if entry.get("secret")] == [KEY, HOST_KEY]
     assert not [path for path, entry in entries.items() if entry.get("secret") and entry.get("content")]
-    assert list(SshTrustPlanner().files(WISHES)) == [SSHD_CONFIG]
+    assert list(SshTrustPlanner().files(ROLE_VARS)) == [SSHD_CONFIG]
 
 
 # Keys
@@ -79,11 +79,11 @@ def test_on_nodes_that_have_nothing_keys_are_generated_and_what_follows_is_not_k
     }
     # Those that hold a key which is still to be made are written once it is planned again.
     assert [name for name in texts(made, SECOND) if "." not in name][3:] == ["ssh_config", "sshd_config"]
-    provide = act(made, FIRST)["provide"]
+    provide = task_input(made, FIRST)["provide"]
     assert (provide["generate_host"], provide["generate_cluster"], provide["copy_cluster"]) == (True, True, False)
     assert (provide["path"], provide["comment"]) == (KEY, "swarmspeed lab")
     assert (provide["host_path"], provide["host_comment"]) == (HOST_KEY, f"lab-{FIRST}")
-    provide = act(made, THIRD)["provide"]
+    provide = task_input(made, THIRD)["provide"]
     assert (provide["generate_host"], provide["generate_cluster"], provide["copy_cluster"]) == (True, False, True)
     assert provide["copied_from"] == FIRST
 
@@ -91,7 +91,7 @@ def test_on_nodes_that_have_nothing_keys_are_generated_and_what_follows_is_not_k
 def test_once_the_keys_are_there_all_is_known() -> None:
     made = plan(with_keys())
     for host in NODES:
-        assert shown(made, host) == [*FOLDERS, *TEXTS] and act(made, host)["provide"] == {}
+        assert shown(made, host) == [*FOLDERS, *TEXTS] and task_input(made, host)["provide"] == {}
         assert texts(made, host)["authorized_keys"] == f'restrict,pty,from="10.20.0.0/24" {public("cluster")}'
         pinned = [f"{name} {' '.join(public(name).split()[:2])}" for name in NODES]
         assert texts(made, host)["known_hosts"].splitlines() == pinned
@@ -99,7 +99,7 @@ def test_once_the_keys_are_there_all_is_known() -> None:
 
 def test_nothing_is_planned_where_all_is_as_it_should_be() -> None:
     made = plan(complete())
-    assert made.changes == () and all(act(made, host) == NOTHING for host in NODES)
+    assert made.changes == () and all(task_input(made, host) == NOTHING for host in NODES)
 
 
 def edited(host: str, path: str, **change: Any) -> dict[str, dict[str, Any]]:
@@ -113,7 +113,7 @@ def test_a_node_that_lost_the_clusters_key_gets_it_again() -> None:
     (change,) = made.changes
     assert (change.host, change.what, change.before) == (SECOND, KEY, None)
     assert change.after == Sealed(private("the cluster's")["sha256"]) and change.why == f"the cluster's key, of {FIRST}"
-    provide = act(made, SECOND)["provide"]
+    provide = task_input(made, SECOND)["provide"]
     assert provide["copy_cluster"] and not provide["generate_host"] and not provide["generate_cluster"]
 
 
@@ -138,7 +138,7 @@ def test_a_public_key_that_is_not_that_of_the_private_one_beside_it_is_replaced(
     }
     made = plan(facts)
     assert [(change.host, change.what, change.action) for change in made.changes] == [(SECOND, f"{KEY}.pub", "~")]
-    assert texts(made, SECOND) == {"id_ed25519.pub": public("cluster")} and act(made, SECOND)["provide"] == {}
+    assert texts(made, SECOND) == {"id_ed25519.pub": public("cluster")} and task_input(made, SECOND)["provide"] == {}
     assert plan(made.facts).changes == ()
     # Until the first one's is made, what it will be is not known.
     facts[FIRST]["files"][KEY] = {**facts[FIRST]["files"][KEY], "exists": False}
@@ -161,7 +161,7 @@ def test_a_public_key_of_another_pair_is_replaced_and_nobody_comes_to_trust_it(
     assert changes[0] == (host, f"{path}.pub", public("somebody's"), wanted)
     # The comment of a key stands in authorized_keys too; the invented ones have another.
     assert {what for dummy, what, *rest in changes[1:]} == ({f"{SSH}/authorized_keys"} if path == KEY else set())
-    assert texts(made, host)[f"{path.rpartition('/')[2]}.pub"] == wanted and act(made, host)["provide"] == {}
+    assert texts(made, host)[f"{path.rpartition('/')[2]}.pub"] == wanted and task_input(made, host)["provide"] == {}
     assert "somebody's" not in "".join("".join(texts(made, one).values()) for one in NODES)
     assert plan(made.facts).changes == ()
 
@@ -179,8 +179,8 @@ def test_without_the_first_ones_pair_all_get_another() -> None:
     assert ("+", "/id_ed25519") in shown(made, FIRST) and ("~", "/id_ed25519.pub") in shown(made, FIRST)
     for host in (SECOND, THIRD):
         assert shown(made, host) == [("~", "/id_ed25519"), ("~", "/authorized_keys")]
-        assert act(made, host)["provide"]["copy_cluster"] is True
-    assert act(made, FIRST)["provide"]["generate_cluster"] is True
+        assert task_input(made, host)["provide"]["copy_cluster"] is True
+    assert task_input(made, FIRST)["provide"]["generate_cluster"] is True
 
 
 def test_another_host_key_is_pinned_everywhere() -> None:
@@ -189,7 +189,7 @@ def test_another_host_key_is_pinned_everywhere() -> None:
     assert shown(made, THIRD)[:2] == [("+", "/ssh_host_ed25519_key"), ("~", "/ssh_host_ed25519_key.pub")]
     for host in (FIRST, SECOND):
         assert shown(made, host) == [("~", "/known_hosts")]
-        assert act(made, host) == NOTHING  # until it is planned again, with the key
+        assert task_input(made, host) == NOTHING  # until it is planned again, with the key
     facts[THIRD]["files"].update({HOST_KEY: private("a new one"), f"{HOST_KEY}.pub": readable(public("new"))})
     again = plan(facts)
     for host in NODES:
@@ -206,11 +206,11 @@ def test_a_public_part_that_is_gone_is_made_of_the_private_one(host: str, path: 
         f"{path}.pub",
         Unknown("the public part of the private key"),
     )
-    assert act(made, host)["provide"]["generate_cluster" if path == KEY else "generate_host"] is True
+    assert task_input(made, host)["provide"]["generate_cluster" if path == KEY else "generate_host"] is True
     trusting = {"id_ed25519": "/authorized_keys", "ssh_host_ed25519_key": "/known_hosts"}[path.rpartition("/")[2]]
     assert [change.what.removeprefix(SSH) for change in rest] == [trusting]
     # It is never written as long as it is not known.
-    assert all(act(made, one)["files"] == [] for one in NODES)
+    assert all(task_input(made, one)["files"] == [] for one in NODES)
 
 
 @pytest.mark.parametrize(
@@ -240,7 +240,7 @@ def test_a_public_part_that_is_gone_is_made_of_the_private_one(host: str, path: 
 def test_what_was_edited_by_hand(host: str, path: str, change: dict[str, Any], reported: str) -> None:
     made = plan(edited(host, path, **change))
     assert f"{path} {reported}" in outcome(made, "", ["ssh_trust"])["drift"][host]["ssh_trust"]
-    todo = act(made, host)
+    todo = task_input(made, host)
     assert todo["provide"] or path in [entry["path"] for entry in todo["files"]]
 
 
@@ -297,7 +297,9 @@ def test_where_hosts_share_no_subnet_the_key_is_good_from_their_addresses() -> N
 def test_a_running_sshd_reads_what_was_written(changed: dict[str, Any], reloads: bool) -> None:
     command = run_inside(f"lab-{SECOND}", "sh", "/etc/swarmspeed/entrypoint.sh", "reload")
     made = plan(running(edited(SECOND, f"{SSH}/sshd_config", mode="0666"), **changed))
-    assert act(made, SECOND)["reload"] == (command if reloads else []) and act(made, FIRST)["reload"] == []
+    assert (
+        task_input(made, SECOND)["reload"] == (command if reloads else []) and task_input(made, FIRST)["reload"] == []
+    )
 
 
 # Where it does not apply
@@ -305,13 +307,13 @@ def test_a_running_sshd_reads_what_was_written(changed: dict[str, Any], reloads:
 
 def test_without_docker_no_key_is_made() -> None:
     made = plan(virgin(), deepspeed_launch_runtime="host", cluster_network_mode="host")
-    assert made.changes == () and all(act(made, host) == NOTHING for host in NODES)
+    assert made.changes == () and all(task_input(made, host) == NOTHING for host in NODES)
 
 
 @pytest.mark.parametrize("of_cluster", [{}, {"image": "x"}, {**CLUSTER, "hosts": [*NODES, "gone"]}])
 def test_without_the_whole_cluster_nothing_is_planned(of_cluster: dict[str, Any]) -> None:
     made = plan(virgin(), of_cluster)
-    assert made.changes == () and all(act(made, host) == NOTHING for host in NODES)
+    assert made.changes == () and all(task_input(made, host) == NOTHING for host in NODES)
 
 
 # Searched
@@ -346,19 +348,19 @@ REQUESTED = st.fixed_dictionaries(
 
 @settings(deadline=None, derandomize=True, max_examples=examples(200))
 @given(clusters(), REQUESTED)
-def test_once_all_is_done_nothing_is_left_to_do(facts: Any, wished: Any) -> None:
-    after = plan(plan(facts, **wished).facts, **wished)
+def test_once_all_is_done_nothing_is_left_to_do(facts: Any, desired: Any) -> None:
+    after = plan(plan(facts, **desired).facts, **desired)
     assert [(change.host, change.what) for change in after.changes] == []
-    assert all(act(after, host) == NOTHING for host in NODES)
+    assert all(task_input(after, host) == NOTHING for host in NODES)
 
 
 @settings(deadline=None, derandomize=True, max_examples=examples(200))
 @given(clusters(), REQUESTED)
-def test_the_role_has_something_to_act_on_for_each_change(facts: Any, wished: Any) -> None:
-    made = plan(facts, **wished)
-    provides = any(act(made, host)["provide"] for host in NODES)
+def test_the_role_has_something_to_act_on_for_each_change(facts: Any, desired: Any) -> None:
+    made = plan(facts, **desired)
+    provides = any(task_input(made, host)["provide"] for host in NODES)
     for change in made.changes:
-        todo = act(made, change.host)
+        todo = task_input(made, change.host)
         if change.what.endswith(".pub") and not isinstance(change.after, Unknown):
             assert change.what in [entry["path"] for entry in todo["files"]]
         elif change.what == f"{KEY}.pub" and change.host != FIRST:

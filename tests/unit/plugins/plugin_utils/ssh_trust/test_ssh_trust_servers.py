@@ -25,7 +25,20 @@ from hypothesis import strategies as st
 
 from tests.effort import examples
 from tests.role_values import NODES
-from tests.ssh_nodes import CLUSTER, FIRST, KEY, SECOND, SSH, THIRD, WISHES, act, plan, private, public, readable
+from tests.ssh_nodes import (
+    CLUSTER,
+    FIRST,
+    KEY,
+    ROLE_VARS,
+    SECOND,
+    SSH,
+    THIRD,
+    plan,
+    private,
+    public,
+    readable,
+    task_input,
+)
 
 BARE: dict[str, Any] = {"deepspeed_launch_runtime": "host", "cluster_network_mode": "host"}
 REQUESTED: dict[str, Any] = {**BARE, "ssh_trust_hosts": True}
@@ -49,7 +62,7 @@ def with_key() -> dict[str, dict[str, Any]]:
 
 
 def contents(made: Plan, host: str) -> dict[str, str]:
-    return {entry["path"]: entry["content"] for entry in act(made, host)["files"] if "content" in entry}
+    return {entry["path"]: entry["content"] for entry in task_input(made, host)["files"] if "content" in entry}
 
 
 def complete() -> dict[str, dict[str, Any]]:
@@ -59,7 +72,7 @@ def complete() -> dict[str, dict[str, Any]]:
 def test_it_is_off_unless_requested() -> None:
     for facts in (servers(), with_key()):
         made = plan(facts, **BARE)
-        assert made.changes == () and all(act(made, host) == NOTHING for host in NODES)
+        assert made.changes == () and all(task_input(made, host) == NOTHING for host in NODES)
 
 
 def test_a_pair_is_generated_once_and_every_host_is_to_trust_it() -> None:
@@ -68,7 +81,7 @@ def test_a_pair_is_generated_once_and_every_host_is_to_trust_it() -> None:
     for host in NODES:
         assert isinstance(shown[host][BLOCK], Unknown) and isinstance(shown[host][KEY], Unknown)
         assert {f"{SSH}/known_hosts", FRAGMENT} <= set(shown[host])
-    provided = {host: act(made, host)["provide"] for host in NODES}
+    provided = {host: task_input(made, host)["provide"] for host in NODES}
     assert [provided[host]["generate_cluster"] for host in NODES] == [True, False, False]
     assert [provided[host]["copy_cluster"] for host in NODES] == [False, True, True]
     assert not any(found["generate_host"] for found in provided.values())  # that of the hosts' sshd is not ours
@@ -89,11 +102,11 @@ def test_what_is_written() -> None:
         "  Port 2022",
     ]
     assert "  BindAddress 10.1.0.12" in found[FRAGMENT].splitlines()
-    for entry in act(made, SECOND)["files"]:
+    for entry in task_input(made, SECOND)["files"]:
         assert set(entry) <= set(FILE_SPEC) and ManagedFile(**{"content": None, **entry}).block == (
             "swarmspeed lab" if entry["path"] == AUTHORIZED else None
         )
-    assert act(made, SECOND)["reach"] == list(NODES)
+    assert task_input(made, SECOND)["reach"] == list(NODES)
 
 
 def test_the_key_is_good_from_the_addresses_given_by_hand() -> None:
@@ -130,7 +143,7 @@ def test_folders_that_exist_keep_their_mode_and_others_are_made() -> None:
     facts = with_key()
     for name in ("/root/.ssh", "/etc/ssh/ssh_config.d"):
         del facts[SECOND]["files"][name]
-    made = {entry["path"]: entry["mode"] for entry in act(plan(facts, **REQUESTED), SECOND)["folders"]}
+    made = {entry["path"]: entry["mode"] for entry in task_input(plan(facts, **REQUESTED), SECOND)["folders"]}
     assert (made["/root/.ssh"], made["/etc/ssh/ssh_config.d"]) == ("0700", "0755")
 
 
@@ -141,7 +154,7 @@ def test_once_it_is_not_requested_any_more_no_host_trusts_the_key() -> None:
             ("-", BLOCK),
             ("-", FRAGMENT),
         ]
-        assert [(entry["path"], entry["state"]) for entry in act(made, host)["files"]] == [
+        assert [(entry["path"], entry["state"]) for entry in task_input(made, host)["files"]] == [
             (AUTHORIZED, "absent"),
             (FRAGMENT, "absent"),
         ]
@@ -149,7 +162,7 @@ def test_once_it_is_not_requested_any_more_no_host_trusts_the_key() -> None:
 
 
 @pytest.mark.parametrize(
-    ("wished", "of_second", "text", "remedy"),
+    ("desired", "of_second", "text", "remedy"),
     [
         (
             {**REQUESTED, "deepspeed_launch_runtime": "container"},
@@ -165,10 +178,10 @@ def test_once_it_is_not_requested_any_more_no_host_trusts_the_key() -> None:
         ),
     ],
 )
-def test_what_is_refused(wished: dict[str, Any], of_second: dict[str, Any], text: str, remedy: str) -> None:
+def test_what_is_refused(desired: dict[str, Any], of_second: dict[str, Any], text: str, remedy: str) -> None:
     facts = with_key()
     facts[SECOND]["files"].update(of_second)
-    made = plan(facts, **wished)
+    made = plan(facts, **desired)
     assert [(refusal.text, refusal.remedy) for refusal in made.refusals] == [(text, remedy)]
     assert made.changes == ()
 
@@ -182,9 +195,9 @@ def test_what_a_host_reports_of_its_sshd_is_checked(key: str) -> None:
 
 
 def test_all_of_it_is_gathered_where_it_applies_alone() -> None:
-    assert GATHERED.by_wishes is not None
-    plain = {entry["path"] for entry in GATHERED.by_wishes(WISHES)["files"]}
-    bare = {entry["path"]: entry for entry in GATHERED.by_wishes({**WISHES, **BARE})["files"]}
+    assert GATHERED.by_role_vars is not None
+    plain = {entry["path"] for entry in GATHERED.by_role_vars(ROLE_VARS)["files"]}
+    bare = {entry["path"]: entry for entry in GATHERED.by_role_vars({**ROLE_VARS, **BARE})["files"]}
     assert set(bare) - plain == {"/root/.ssh", "/etc/ssh/ssh_config.d", AUTHORIZED, OF_SSHD, FRAGMENT}
     assert bare[AUTHORIZED]["block"] == "swarmspeed lab"
 
@@ -207,7 +220,7 @@ def clusters(draw: Any) -> dict[str, dict[str, Any]]:
 @settings(deadline=None, derandomize=True, max_examples=examples(200))
 @given(clusters(), st.booleans(), st.sampled_from([22, 2022]))
 def test_once_all_is_done_nothing_is_left_to_do(facts: Any, wanted: bool, port: int) -> None:
-    wished = {**BARE, "ssh_trust_hosts": wanted, "ssh_trust_hosts_port": port}
-    after = plan(plan(facts, **wished).facts, **wished)
+    desired = {**BARE, "ssh_trust_hosts": wanted, "ssh_trust_hosts_port": port}
+    after = plan(plan(facts, **desired).facts, **desired)
     assert [(change.host, change.what) for change in after.changes] == []
-    assert all(act(after, host) == {**NOTHING, "reach": list(NODES) if wanted else []} for host in NODES)
+    assert all(task_input(after, host) == {**NOTHING, "reach": list(NODES) if wanted else []} for host in NODES)

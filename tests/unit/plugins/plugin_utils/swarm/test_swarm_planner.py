@@ -19,7 +19,6 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.swarm.planner i
 from tests.swarm_hosts import (
     HOSTS,
     OUT,
-    act,
     but_foreseen_records,
     fabric,
     facts,
@@ -29,6 +28,7 @@ from tests.swarm_hosts import (
     out,
     plan,
     shown,
+    task_input,
     whole,
 )
 
@@ -47,7 +47,7 @@ def test_the_record_of_each_host_that_enters_is_foreseen() -> None:
     made = plan(out())
     records = [(change.host, change.what) for change in made.changes if change.what.endswith("/swarm.json")]
     assert records == [(host, "/var/lib/swarmspeed/lab/swarm.json") for host in ("gpu1", "gpu2", "gpu3")]
-    assert act(made)["record"] == []  # by the plan that comes after, which knows the ids
+    assert task_input(made)["record"] == []  # by the plan that comes after, which knows the ids
 
 
 def test_three_hosts_form_a_swarm() -> None:
@@ -60,7 +60,7 @@ def test_three_hosts_form_a_swarm() -> None:
         ("gpu3", "+", "membership of swarm lab", None, "worker"),
     ]
     assert (made.refusals, made.missing_consents) == ((), [])
-    assert act(made) == {
+    assert task_input(made) == {
         **NOTHING,
         **REST,
         "entering": ["gpu1", "gpu2", "gpu3"],
@@ -76,7 +76,7 @@ def test_three_hosts_form_a_swarm() -> None:
             "adopt": False,
         },
     }
-    assert act(made, "gpu2") == {
+    assert task_input(made, "gpu2") == {
         **NOTHING,
         **REST,
         "entering": ["gpu1", "gpu2", "gpu3"],
@@ -92,12 +92,12 @@ def test_three_hosts_form_a_swarm() -> None:
     }
 
 
-def test_nothing_is_planned_for_a_swarm_that_is_as_wished() -> None:
+def test_nothing_is_planned_for_a_swarm_that_is_as_desired() -> None:
     made = plan(whole())
     assert shown(made) == [] and made.refusals == () and made.facts == whole()
     leave = {"member_ids": ["id-gpu1", "id-gpu2", "id-gpu3"]}
-    assert act(made) == {**NOTHING, **REST, "leave_last": leave, "recorded": RECORD}
-    assert act(made, "gpu3") == {**NOTHING, **REST, "leave": leave, "recorded": RECORD}
+    assert task_input(made) == {**NOTHING, **REST, "leave_last": leave, "recorded": RECORD}
+    assert task_input(made, "gpu3") == {**NOTHING, **REST, "leave": leave, "recorded": RECORD}
 
 
 def test_a_node_that_left_joins_again_and_the_first_manager_takes_part() -> None:
@@ -113,10 +113,13 @@ def test_a_node_that_left_joins_again_and_the_first_manager_takes_part() -> None
         ("gpu3", "membership of swarm lab is missing"),
     ]
     assert [made.pending("swarm", host) for host in made.hosts] == [True, False, True]
-    assert act(made)["form"] == {} and act(made)["entering"] == ["gpu3"] == act(made, "gpu3")["entering"]
+    assert (
+        task_input(made)["form"] == {}
+        and task_input(made)["entering"] == ["gpu3"] == task_input(made, "gpu3")["entering"]
+    )
     # The list is put in order once the id of the new node is known.
-    assert act(made)["arrange"] == {} and act(made)["arranging"] is False
-    assert act(made, "gpu3")["join"]["member_ids"] == ["id-gpu1", "id-gpu2", "id-gpu3"]
+    assert task_input(made)["arrange"] == {} and task_input(made)["arranging"] is False
+    assert task_input(made, "gpu3")["join"]["member_ids"] == ["id-gpu1", "id-gpu2", "id-gpu3"]
 
 
 def test_a_node_that_left_a_moment_ago_is_still_called_ready() -> None:
@@ -130,13 +133,13 @@ def test_the_entry_of_its_former_life_goes_before_the_managers_call_it_down() ->
     made = plan(whole(listed("gpu1", "manager"), listed("gpu2"), listed("gpu3"), old))
     assert shown(made) == [("gpu1", "-", "node gpu3 (id-old) of swarm lab", "ready", None)]
     assert made.changes[0].why == "swarm_prune_stale_nodes"
-    assert act(made)["arrange"] == {
+    assert task_input(made)["arrange"] == {
         "hostnames": {"gpu1": ["id-gpu1"], "gpu2": ["id-gpu2"], "gpu3": ["id-gpu3"]},
         "node_roles": {"id-gpu1": "manager", "id-gpu2": "worker", "id-gpu3": "worker"},
         "node_availability": {"id-gpu1": "active", "id-gpu2": "active", "id-gpu3": "active"},
         "removed_nodes": [],
     }
-    assert (act(made)["arranging"], act(made, "gpu2")["arrange"]) == (True, {})
+    assert (task_input(made)["arranging"], task_input(made, "gpu2")["arrange"]) == (True, {})
     assert shown(plan(made.facts)) == []
     found = whole(listed("gpu1", "manager"), listed("gpu2"), listed("gpu3"), old)
     assert shown(plan(found, swarm_prune_stale_nodes=False)) == []
@@ -147,7 +150,7 @@ def test_who_is_named_has_departed_and_no_one_else() -> None:
     made = plan(whole(*nodes), swarm_removed_nodes=["old", "gpu2"])
     assert shown(made) == [("gpu1", "-", "node old (id-old) of swarm lab", "down", None)]
     assert made.changes[0].why == "swarm_removed_nodes"
-    assert act(made)["arrange"]["removed_nodes"] == ["old", "gpu2"]
+    assert task_input(made)["arrange"]["removed_nodes"] == ["old", "gpu2"]
     assert shown(plan(whole(*nodes))) == []
 
 
@@ -160,8 +163,8 @@ def test_availability_is_listed_on_the_node_and_on_the_first_manager(availabilit
         ("gpu3", f"availability in swarm lab is {availability}, wanted is active"),
     ]
     assert [made.pending("swarm", host) for host in made.hosts] == [True, False, True]
-    assert act(made)["arrange"]["node_availability"]["id-gpu3"] == "active"
-    assert act(made, "gpu3")["arranging"] is True and act(made, "gpu3")["arrange"] == {}
+    assert task_input(made)["arrange"]["node_availability"]["id-gpu3"] == "active"
+    assert task_input(made, "gpu3")["arranging"] is True and task_input(made, "gpu3")["arrange"] == {}
     assert shown(plan(whole(*nodes), each={"gpu3": {"swarm_availability": availability}})) == []
 
 
@@ -191,7 +194,11 @@ def test_nodes_are_promoted_and_demoted_as_their_groups_say() -> None:
         ("gpu3", "role in swarm lab is worker, wanted is manager"),
     ]
     assert [change.why for change in made.changes[2:]] == ["group workers", "group managers"]
-    assert act(made)["arrange"]["node_roles"] == {"id-gpu1": "manager", "id-gpu2": "worker", "id-gpu3": "manager"}
+    assert task_input(made)["arrange"]["node_roles"] == {
+        "id-gpu1": "manager",
+        "id-gpu2": "worker",
+        "id-gpu3": "manager",
+    }
 
 
 def test_a_manager_that_is_still_to_join_counts_for_the_majority() -> None:
@@ -230,14 +237,14 @@ def test_a_node_that_is_down_is_not_promoted() -> None:
 def test_addresses_of_a_host_of_its_own() -> None:
     own = {"swarm_data_path_address": "10.7.0.1", "swarm_advertise_address": "10.9.0.1"}
     made = plan(out(), each={"gpu1": own})
-    form = act(made)["form"]
+    form = task_input(made)["form"]
     assert (form["advertise_addr"], form["listen_addr"], form["data_path_addr"]) == (
         "10.9.0.1",
         "10.9.0.1:2377",
         "10.7.0.1",
     )
-    assert act(made, "gpu2")["join"]["remote_addrs"] == ["10.9.0.1:2377"]
-    assert act(made, "gpu2")["join"]["data_path_addr"] == "10.1.0.2"
+    assert task_input(made, "gpu2")["join"]["remote_addrs"] == ["10.9.0.1:2377"]
+    assert task_input(made, "gpu2")["join"]["data_path_addr"] == "10.1.0.2"
 
 
 def test_overlay_networks_of_another_swarm_go_with_it() -> None:
@@ -258,7 +265,7 @@ def test_overlay_networks_of_another_swarm_go_with_it() -> None:
 def test_a_member_that_is_no_use_is_in_trouble(entry: Any, own: Any, trouble: str) -> None:
     nodes = (listed("gpu1", "manager"), {**listed("gpu2"), **entry}, listed("gpu3"))
     made = plan(whole(*nodes, gpu2=member("gpu2", **own)), inputs("gpu2" if "role" in entry else ""))
-    assert shown(made) == [] and act(made, "gpu2")["trouble"] == trouble
+    assert shown(made) == [] and task_input(made, "gpu2")["trouble"] == trouble
 
 
 # Consent and refusals
@@ -279,8 +286,8 @@ def test_another_swarm_is_left_by_consent_alone(manager: bool) -> None:
         whole(listed("gpu1", "manager"), listed("gpu2"), gpu3=elsewhere),
         each={"gpu3": {"swarm_allow_leave_foreign": True}},
     )
-    assert allowed.missing_consents == [] and act(allowed, "gpu3")["join"]["leave_foreign"] is True
-    assert act(allowed, "gpu3")["leave"] == {}  # at teardown it stays where it is
+    assert allowed.missing_consents == [] and task_input(allowed, "gpu3")["join"]["leave_foreign"] is True
+    assert task_input(allowed, "gpu3")["leave"] == {}  # at teardown it stays where it is
 
 
 def test_the_first_managers_own_swarm_is_adopted_or_left() -> None:
@@ -302,8 +309,11 @@ def test_the_first_managers_own_swarm_is_adopted_or_left() -> None:
         ("gpu1", "+", "node gpu3 of swarm lab", None, "worker, active"),
         ("gpu3", "+", "membership of swarm lab", None, "worker"),
     ]
-    assert act(adopted)["form"]["adopt"] is True and act(adopted)["form"]["member_ids"] == ["id-gpu1", "id-gpu2"]
-    assert act(adopted, "gpu2")["join"] == {}
+    assert task_input(adopted)["form"]["adopt"] is True and task_input(adopted)["form"]["member_ids"] == [
+        "id-gpu1",
+        "id-gpu2",
+    ]
+    assert task_input(adopted, "gpu2")["join"] == {}
     assert shown(plan(adopted.facts, swarm_allow_adopt=True)) == []
 
 
@@ -386,24 +396,24 @@ def moved(host: str, role: str = "worker", **found: Any) -> dict[str, dict[str, 
     return known
 
 
-@pytest.mark.parametrize("wished", [{}, {"each": {"gpu3": {"swarm_advertise_address": "eth0"}}}])
-def test_a_worker_with_another_address_leaves_and_joins_again(wished: dict[str, Any]) -> None:
-    made = plan(moved("gpu3"), **wished)
-    address = "eth0" if wished else "10.1.0.3"
+@pytest.mark.parametrize("desired", [{}, {"each": {"gpu3": {"swarm_advertise_address": "eth0"}}}])
+def test_a_worker_with_another_address_leaves_and_joins_again(desired: dict[str, Any]) -> None:
+    made = plan(moved("gpu3"), **desired)
+    address = "eth0" if desired else "10.1.0.3"
     assert shown(made) == [
         ("gpu1", "~", "node gpu3 of swarm lab", "worker, active, id id-gpu3", "worker, active, with another id"),
         ("gpu3", "~", "membership of swarm lab", "worker at 10.9.9.9", f"worker at {address}"),
     ]
     assert [change.why for change in but_foreseen_records(made)][-1] == "the host no longer has the address 10.9.9.9"
     assert (made.refusals, made.missing_consents) == ((), [])
-    assert act(made, "gpu3")["rejoin"] == {"member_ids": ["id-gpu1", "id-gpu2", "id-gpu3"]}
-    assert act(made, "gpu3")["join"]["advertise_addr"] == address
-    assert act(made)["left"] == ["id-gpu3"] and act(made)["entering"] == ["gpu3"]
-    assert [act(made, "gpu2")[name] for name in ("rejoin", "left", "join")] == [{}, [], {}]
-    after = plan(made.facts, **wished)
-    assert shown(after) == [] and act(after)["left"] == [] and act(after, "gpu3")["rejoin"] == {}
+    assert task_input(made, "gpu3")["rejoin"] == {"member_ids": ["id-gpu1", "id-gpu2", "id-gpu3"]}
+    assert task_input(made, "gpu3")["join"]["advertise_addr"] == address
+    assert task_input(made)["left"] == ["id-gpu3"] and task_input(made)["entering"] == ["gpu3"]
+    assert [task_input(made, "gpu2")[name] for name in ("rejoin", "left", "join")] == [{}, [], {}]
+    after = plan(made.facts, **desired)
+    assert shown(after) == [] and task_input(after)["left"] == [] and task_input(after, "gpu3")["rejoin"] == {}
     # Teardown makes it leave all the same.
-    assert act(made, "gpu3")["leave"] == {"member_ids": ["id-gpu1", "id-gpu2", "id-gpu3"]}
+    assert task_input(made, "gpu3")["leave"] == {"member_ids": ["id-gpu1", "id-gpu2", "id-gpu3"]}
 
 
 @pytest.mark.parametrize(
@@ -434,9 +444,9 @@ def test_a_manager_with_another_address_is_refused(host: str, remedy: str) -> No
             f"joins. Remedy: {remedy}, or give the host that address again",
         )
     ]
-    assert act(made, host)["rejoin"] == {} and act(made)["left"] == []
+    assert task_input(made, host)["rejoin"] == {} and task_input(made)["left"] == []
     # On hosts without Docker, and at teardown, it does not matter.
-    assert act(made)["leave_last"] == {"member_ids": ["id-gpu1", "id-gpu2", "id-gpu3"]}
+    assert task_input(made)["leave_last"] == {"member_ids": ["id-gpu1", "id-gpu2", "id-gpu3"]}
 
 
 @pytest.mark.parametrize("given", [Inputs(), inputs()])
@@ -452,16 +462,16 @@ def test_it_is_planned_for_all_hosts_or_for_none(given: Inputs) -> None:
 def test_on_hosts_without_docker_the_role_does_nothing() -> None:
     for given in (Inputs(), inputs()):
         made = plan(out(), given, deepspeed_launch_runtime="host")
-        assert (shown(made), made.refusals, act(made)) == ([], (), NOTHING)
+        assert (shown(made), made.refusals, task_input(made)) == ([], (), NOTHING)
     made = plan(whole(), deepspeed_launch_runtime="host")
-    assert shown(made) == [] and act(made, "gpu2") == act(plan(whole()), "gpu2")  # what teardown reads
+    assert shown(made) == [] and task_input(made, "gpu2") == task_input(plan(whole()), "gpu2")  # what teardown reads
 
 
 def test_a_node_whose_engine_is_started_first_is_neither_joined_nor_taken_for_stale() -> None:
     found = whole()
     found["gpu3"] = facts("gpu3", OUT, unseen=True)
     made = plan(found)
-    assert (made.changes, made.refusals, act(made, "gpu3")) == ((), (), NOTHING)
+    assert (made.changes, made.refusals, task_input(made, "gpu3")) == ((), (), NOTHING)
     # What concerns the others is planned all the same.
     found["gpu2"] = facts("gpu2", OUT)
     assert [entry[:3] for entry in shown(plan(found))] == [
@@ -474,7 +484,7 @@ def test_a_node_whose_engine_is_started_first_is_neither_joined_nor_taken_for_st
 def test_no_host_is_planned_for_while_the_first_managers_engine_is_to_be_started() -> None:
     found = {**whole(), "gpu1": facts("gpu1", OUT, unseen=True)}
     made = plan(found)
-    assert (made.changes, made.refusals) == ((), ()) and {act(made, host) == NOTHING for host in found} == {True}
+    assert (made.changes, made.refusals) == ((), ()) and {task_input(made, host) == NOTHING for host in found} == {True}
 
 
 # The record of the swarm, and a swarm whose managers are lost
@@ -489,7 +499,7 @@ def test_the_swarm_is_recorded_on_each_node_once_its_ids_are_known() -> None:
         found[host]["docker"]["swarm"]["cluster_id"] = "swarm1" if host == "gpu1" else None
     made = plan(found)
     assert shown(made) == [(host, "~", RECORD, found[host]["files"][RECORD]["content"], ANY) for host in HOSTS]
-    (entry,) = act(made, "gpu2")["record"]
+    (entry,) = task_input(made, "gpu2")["record"]
     assert json.loads(entry["content"]) == {"node": "id-gpu2", "swarm": "swarm1"}
     assert (entry["path"], entry["mode"], entry["owner"]) == (RECORD, "0600", 0)
     assert shown(plan(made.facts)) == []
@@ -497,10 +507,10 @@ def test_the_swarm_is_recorded_on_each_node_once_its_ids_are_known() -> None:
     bare = {host: {**facts, "files": {}} for host, facts in found.items()}
     made = plan(bare)
     assert {what for dummy, dummy, what, dummy, dummy in shown(made)} == {RECORD, RECORD.rpartition("/")[0]}
-    assert [item["mode"] for item in act(made, "gpu3")["record"]] == ["0700", "0600"]
-    assert not any(act(made, host)[name] for host in HOSTS for name in ("form", "join", "rejoin", "entering"))
+    assert [item["mode"] for item in task_input(made, "gpu3")["record"]] == ["0700", "0600"]
+    assert not any(task_input(made, host)[name] for host in HOSTS for name in ("form", "join", "rejoin", "entering"))
     # Who is still to join has no id yet.
-    assert act(plan(out()), "gpu2")["record"] == []
+    assert task_input(plan(out()), "gpu2")["record"] == []
 
 
 def wiped(**changed: Any) -> dict[str, dict[str, Any]]:
@@ -516,8 +526,8 @@ def test_this_clusters_dead_swarm_is_left_without_consent_where_nothing_runs() -
     assert made.refusals == () and made.missing_consents == []
     befores = [change.before for change in made.changes if change.what == "membership of swarm lab"]
     assert befores == [None, *["worker of this cluster's former swarm"] * 2]
-    assert act(made, "gpu2")["join"]["leave_foreign"] is True and act(made)["form"]
-    assert act(made, "gpu2")["leave"] == {"member_ids": ["id-gpu2"]}  # teardown
+    assert task_input(made, "gpu2")["join"]["leave_foreign"] is True and task_input(made)["form"]
+    assert task_input(made, "gpu2")["leave"] == {"member_ids": ["id-gpu2"]}  # teardown
 
 
 OURS = {**CONTAINER, "labels": {"swarmspeed.cluster": "lab", "swarmspeed.spec": "hash"}}

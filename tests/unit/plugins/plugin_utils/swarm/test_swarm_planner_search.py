@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.effort import examples
-from tests.swarm_hosts import HOSTS, OUT, act, facts, inputs, listed, member, plan
+from tests.swarm_hosts import HOSTS, OUT, facts, inputs, listed, member, plan, task_input
 
 ROLE = st.sampled_from(["manager", "worker"])
 AVAILABILITY = st.sampled_from(["active", "pause", "drain"])
@@ -44,7 +44,7 @@ def clusters(draw: st.DrawFn) -> dict[str, dict[str, Any]]:
     return found
 
 
-WISHED = st.fixed_dictionaries(
+DESIRED = st.fixed_dictionaries(
     {},
     optional={
         "swarm_allow_leave_foreign": st.booleans(),
@@ -57,18 +57,18 @@ WISHED = st.fixed_dictionaries(
 MANAGERS = st.sampled_from([(), ("gpu2",), ("gpu2", "gpu3")])
 
 
-def compared(found: dict[str, Any], managers: tuple[str, ...], wished: dict[str, Any]) -> set[str]:
+def compared(found: dict[str, Any], managers: tuple[str, ...], desired: dict[str, Any]) -> set[str]:
     """Return the hosts on which something differs, the first one's list of nodes included, as README.md says."""
     swarm = found["gpu1"]["docker"]["swarm"]
     label = swarm["labels"].get("swarmspeed.cluster")
-    ours = swarm["manager"] and (label == "lab" or (label is None and bool(wished.get("swarm_allow_adopt"))))
+    ours = swarm["manager"] and (label == "lab" or (label is None and bool(desired.get("swarm_allow_adopt"))))
     nodes = {node["id"]: node for node in swarm["nodes"]} if ours else {}
     ids = {host: found[host]["docker"]["swarm"]["node_id"] for host in HOSTS}
     differing = set()
     for host, node_id in ids.items():
         entry = nodes.get(node_id)
         role = "manager" if host in ("gpu1", *managers) else "worker"
-        wanted = {"role": role, "availability": wished.get("swarm_availability", "active")}
+        wanted = {"role": role, "availability": desired.get("swarm_availability", "active")}
         if entry is None or {key: entry[key] for key in wanted} != wanted:
             differing.add(host)
     if ours and label is None:
@@ -80,44 +80,44 @@ def compared(found: dict[str, Any], managers: tuple[str, ...], wished: dict[str,
         if node["id"] in ids.values():
             continue
         gone = node["state"] == "down" or node["addr"] == addresses.get(node["hostname"])
-        stale = wished.get("swarm_prune_stale_nodes", True) and node["hostname"] in HOSTS and gone
-        departed = node["hostname"] in wished.get("swarm_removed_nodes", [])
-        if stale or (departed and not (wished.get("swarm_prune_stale_nodes", True) and node["hostname"] in HOSTS)):
+        stale = desired.get("swarm_prune_stale_nodes", True) and node["hostname"] in HOSTS and gone
+        departed = node["hostname"] in desired.get("swarm_removed_nodes", [])
+        if stale or (departed and not (desired.get("swarm_prune_stale_nodes", True) and node["hostname"] in HOSTS)):
             differing.add("gpu1")
     return differing | ({"gpu1"} if differing else set())
 
 
 @settings(deadline=None, derandomize=True, max_examples=examples(500))
-@given(clusters(), MANAGERS, WISHED)
+@given(clusters(), MANAGERS, DESIRED)
 def test_a_change_is_planned_where_the_comparison_finds_a_difference(
-    found: dict[str, Any], managers: tuple[str, ...], wished: Any
+    found: dict[str, Any], managers: tuple[str, ...], desired: Any
 ) -> None:
-    made = plan(found, inputs(*managers), **wished)
+    made = plan(found, inputs(*managers), **desired)
     if not made.refusals:
-        assert {change.host for change in made.changes} == compared(found, managers, wished)
+        assert {change.host for change in made.changes} == compared(found, managers, desired)
 
 
 @settings(deadline=None, derandomize=True, max_examples=examples(500))
-@given(clusters(), MANAGERS, WISHED)
-def test_once_all_is_done_nothing_is_left_to_do(found: dict[str, Any], managers: tuple[str, ...], wished: Any) -> None:
-    made = plan(found, inputs(*managers), **wished)
+@given(clusters(), MANAGERS, DESIRED)
+def test_once_all_is_done_nothing_is_left_to_do(found: dict[str, Any], managers: tuple[str, ...], desired: Any) -> None:
+    made = plan(found, inputs(*managers), **desired)
     if made.refusals:
         return
-    after = plan(made.facts, inputs(*managers), **wished)
+    after = plan(made.facts, inputs(*managers), **desired)
     assert [(change.host, change.what) for change in after.changes] == [] and after.refusals == ()
     for host in HOSTS:
-        assert not any(act(after, host)[name] for name in ("form", "join", "entering", "arrange", "arranging"))
+        assert not any(task_input(after, host)[name] for name in ("form", "join", "entering", "arrange", "arranging"))
 
 
 @settings(deadline=None, derandomize=True, max_examples=examples(500))
-@given(clusters(), MANAGERS, WISHED)
+@given(clusters(), MANAGERS, DESIRED)
 def test_the_role_has_something_to_act_on_for_each_change(
-    found: dict[str, Any], managers: tuple[str, ...], wished: Any
+    found: dict[str, Any], managers: tuple[str, ...], desired: Any
 ) -> None:
-    made = plan(found, inputs(*managers), **wished)
-    first = act(made, "gpu1")
+    made = plan(found, inputs(*managers), **desired)
+    first = task_input(made, "gpu1")
     for change in made.changes:
-        todo = act(made, change.host)
+        todo = task_input(made, change.host)
         if change.what.startswith("membership of "):
             assert todo["form"] or todo["join"]
         else:  # in this round, or once hosts have joined and it is planned again

@@ -20,7 +20,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.effort import examples
-from tests.training_nodes import HOST, NAME, ROLE, WISHES, act, facts, plan, running, shown
+from tests.training_nodes import HOST, NAME, ROLE, ROLE_VARS, facts, plan, running, shown, task_input
 
 SECCOMP, PID = "training_container_seccomp_profile", "training_container_pid_mode"
 PORTS, DEVICES, GROUPS = (f"training_container_{name}" for name in ("published_ports", "devices", "groups"))
@@ -43,18 +43,18 @@ def host(container: dict[str, Any] | None = None) -> dict[str, Any]:
     return {**found, "files": {**found["files"], **HERE["files"]}}
 
 
-def wrong(files: dict[str, str] | None = None, **wished: Any) -> list[tuple[str, str]]:
-    return list(problems({**WISHES, **wished}, HERE, files or {}))
+def wrong(files: dict[str, str] | None = None, **desired: Any) -> list[tuple[str, str]]:
+    return list(problems({**ROLE_VARS, **desired}, HERE, files or {}))
 
 
 def test_by_default_there_is_none_of_them() -> None:
     """A container that was made before there were these options stays as it is."""
-    assert options(WISHES, "") == {}
-    assert not {"pid_mode", "published_ports", "groups", "seccomp"} & set(act(plan(facts()))["settings"])
+    assert options(ROLE_VARS, "") == {}
+    assert not {"pid_mode", "published_ports", "groups", "seccomp"} & set(task_input(plan(facts()))["settings"])
 
 
 @pytest.mark.parametrize(
-    ("wished", "name", "value"),
+    ("desired", "name", "value"),
     [
         ({PID: "host"}, "pid_mode", "host"),
         ({PORTS: ["8888:8888", "[::1]:6006:6006/tcp"]}, "published_ports", ["8888:8888", "[::1]:6006:6006/tcp"]),
@@ -67,25 +67,25 @@ def test_by_default_there_is_none_of_them() -> None:
         ),
     ],
 )
-def test_what_is_set_is_a_setting(wished: dict[str, Any], name: str, value: Any) -> None:
-    made = plan(facts(), **wished)
-    assert act(made)["settings"][name] == value
-    again = plan(facts(running(**wished)), **wished)
+def test_what_is_set_is_a_setting(desired: dict[str, Any], name: str, value: Any) -> None:
+    made = plan(facts(), **desired)
+    assert task_input(made)["settings"][name] == value
+    again = plan(facts(running(**desired)), **desired)
     assert shown(again) == [] and not again.pending(ROLE, HOST)
-    back = plan(facts(running(**wished)))
+    back = plan(facts(running(**desired)))
     assert [what for dummy, what, dummy, dummy in shown(back)] == [f"{name} of container {NAME}", f"container {NAME}"]
 
 
 def test_devices_come_after_those_of_rdma() -> None:
     made = plan(facts(fabric={"infiniband": [{"name": "mlx5_0"}]}), **only(DEVICES, "/dev/fuse"))
-    assert act(made)["settings"]["devices"] == ["/dev/infiniband:/dev/infiniband", "/dev/fuse:/dev/fuse:rwm"]
+    assert task_input(made)["settings"]["devices"] == ["/dev/infiniband:/dev/infiniband", "/dev/fuse:/dev/fuse:rwm"]
 
 
 def test_a_profile_is_passed_itself_and_listed_by_its_digest() -> None:
-    assert list(TrainingContainerPlanner().files({**WISHES, **CHOSEN})) == [FILE]
-    assert list(TrainingContainerPlanner().files(WISHES)) == []
+    assert list(TrainingContainerPlanner().files({**ROLE_VARS, **CHOSEN})) == [FILE]
+    assert list(TrainingContainerPlanner().files(ROLE_VARS)) == []
     made = plan(facts(), files=FILES, **CHOSEN)
-    found = act(made)
+    found = task_input(made)
     profile = 'seccomp={"defaultAction":"SCMP_ACT_ERRNO","syscalls":[]}'
     assert found["make"]["security_opts"] == ["no-new-privileges", profile]
     assert re.fullmatch("[0-9a-f]{64}", found["settings"]["seccomp"])
@@ -120,7 +120,7 @@ def test_what_is_no_profile(text: str, why: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("wished", "text", "remedy"),
+    ("desired", "text", "remedy"),
     [
         (
             {DEVICES: ["/dev/kfd"]},
@@ -134,8 +134,8 @@ def test_what_is_no_profile(text: str, why: str) -> None:
         ),
     ],
 )
-def test_what_is_refused(wished: dict[str, Any], text: str, remedy: str) -> None:
-    assert wrong(FILES, **wished) == [(text, remedy)]
+def test_what_is_refused(desired: dict[str, Any], text: str, remedy: str) -> None:
+    assert wrong(FILES, **desired) == [(text, remedy)]
 
 
 def test_in_the_hosts_network_nothing_is_published() -> None:
@@ -146,14 +146,14 @@ def test_in_the_hosts_network_nothing_is_published() -> None:
 def test_all_problems_are_refused_together_before_anything_is_made() -> None:
     made = plan(host(), files={FILE: ""}, **CHOSEN, **only(PORTS, "80:80", "80:81"), **only(DEVICES, "/dev/kfd"))
     assert [refusal.text.partition(":")[0] for refusal in made.refusals] == [SECCOMP, PORTS, DEVICES]
-    assert shown(made) == [] and act(made)["make"] == {}
+    assert shown(made) == [] and task_input(made)["make"] == {}
 
 
 def test_devices_are_gathered() -> None:
-    wishes = {**WISHES, DEVICES: ["/dev/fuse:/dev/f", "no path", 7]}
-    made = GATHERED.by_wishes
+    role_vars = {**ROLE_VARS, DEVICES: ["/dev/fuse:/dev/f", "no path", 7]}
+    made = GATHERED.by_role_vars
     assert made is not None
-    paths = [entry["path"] for entry in made(wishes)["files"]]
+    paths = [entry["path"] for entry in made(role_vars)["files"]]
     assert paths[-1] == "/dev/fuse" and len(paths) == 4
 
 
@@ -170,5 +170,5 @@ def test_whatever_is_set_is_refused_in_sentences_or_a_container_that_stays(name:
     if made.refusals:
         assert all(refusal.text.startswith(name) and refusal.remedy for refusal in made.refusals)
     else:
-        assert act(made)["make"]["state"] == "started"
+        assert task_input(made)["make"]["state"] == "started"
         assert shown(plan(host(running(**only(name, *values))), **only(name, *values))) == []

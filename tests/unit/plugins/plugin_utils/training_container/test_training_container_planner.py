@@ -42,14 +42,14 @@ from tests.training_nodes import (
     NAME,
     OTHER,
     ROLE,
+    ROLE_VARS,
     ROOT,
-    WISHES,
-    act,
     cluster,
     facts,
     plan,
     running,
     shown,
+    task_input,
 )
 
 AT = {"subnet": "10.64.0.0/24", "mtu": 1500, "addresses": {HOST: "10.64.0.254"}}
@@ -60,14 +60,14 @@ AGAIN = ("~", f"container {NAME}", "running", "made again")
 # What is gathered
 
 
-@pytest.mark.parametrize("wished", [{}, {"workspace_path": "/data/work"}])
-def test_whatever_is_compared_is_gathered(wished: dict[str, Any]) -> None:
-    assert GATHERED.by_wishes is not None
-    entries = [entry["path"] for entry in GATHERED.by_wishes({**WISHES, **wished})["files"]]
-    made = plan(facts(files={}), **wished)
+@pytest.mark.parametrize("desired", [{}, {"workspace_path": "/data/work"}])
+def test_whatever_is_compared_is_gathered(desired: dict[str, Any]) -> None:
+    assert GATHERED.by_role_vars is not None
+    entries = [entry["path"] for entry in GATHERED.by_role_vars({**ROLE_VARS, **desired})["files"]]
+    made = plan(facts(files={}), **desired)
     assert [change.what for change in made.changes if change.what.startswith("/")] == entries
-    assert [entry["path"] for entry in act(made)["folders"]] == entries
-    assert entries[-1] == (wished.get("workspace_path") or f"{ROOT}/workspace")
+    assert [entry["path"] for entry in task_input(made)["folders"]] == entries
+    assert entries[-1] == (desired.get("workspace_path") or f"{ROOT}/workspace")
 
 
 # The settings
@@ -75,13 +75,13 @@ def test_whatever_is_compared_is_gathered(wished: dict[str, Any]) -> None:
 
 def spec_of_role(**changed: Any) -> dict[str, Any]:
     """The settings as the role's templates gave them before it was planned: containers of then stay."""
-    wished = {**load(f"{ROLE}/defaults/main.yml")}
+    desired = {**load(f"{ROLE}/defaults/main.yml")}
     return {
         "image": IMAGE,
         "image_id": ID,
         "network": "lab",
         "shm_size": "32g",
-        "ulimits": wished["training_container_ulimits"],
+        "ulimits": desired["training_container_ulimits"],
         "ipc_mode": "",
         "capabilities": ["IPC_LOCK", "SYS_NICE"],
         "security_opts": ["no-new-privileges"],
@@ -106,7 +106,7 @@ OPTIONS, PRIVILEGES = "training_container_security_opts", "training_container_no
 
 
 @pytest.mark.parametrize(
-    ("found", "of_cluster", "wished", "expected"),
+    ("found", "of_cluster", "desired", "expected"),
     [
         ({}, {}, {}, {}),
         ({}, {}, HOST_NETWORK, {"network": "host"}),
@@ -132,10 +132,10 @@ OPTIONS, PRIVILEGES = "training_container_security_opts", "training_container_no
         ({"docker": {"images": {IMAGE: "(known after apply)"}}}, {}, {}, {"image_id": ""}),
     ],
 )
-def test_the_settings_are_what_they_were(found: Any, of_cluster: Any, wished: Any, expected: dict[str, Any]) -> None:
-    made = plan(facts(**found), cluster(**of_cluster), **wished)
-    assert act(made)["settings"] == spec_of_role(**expected)
-    labels = act(made)["make"]["labels"]
+def test_the_settings_are_what_they_were(found: Any, of_cluster: Any, desired: Any, expected: dict[str, Any]) -> None:
+    made = plan(facts(**found), cluster(**of_cluster), **desired)
+    assert task_input(made)["settings"] == spec_of_role(**expected)
+    labels = task_input(made)["make"]["labels"]
     assert labels[HASH_LABEL] == fingerprint(spec_of_role(**expected))
     assert labels.get("swarmspeed.address") == expected.get("address")
 
@@ -143,38 +143,38 @@ def test_the_settings_are_what_they_were(found: Any, of_cluster: Any, wished: An
 def test_models_and_data_sets_are_at_the_same_path_and_read_only() -> None:
     sources = [{"name": "x", "folder": "/x"}]
     for path, place in (("", f"{ROOT}/assets"), ("/data/assets", "/data/assets")):
-        wished: dict[str, Any] = {"assets_sources": sources, "assets_path": path}
-        made = plan(facts(), **wished)
-        assert act(made)["settings"]["volumes"][3:] == [f"{place}:{place}:ro"]
-        assert GATHERED.by_wishes is not None
-        assert {"path": place} in GATHERED.by_wishes({**WISHES, **wished})["files"]
+        desired: dict[str, Any] = {"assets_sources": sources, "assets_path": path}
+        made = plan(facts(), **desired)
+        assert task_input(made)["settings"]["volumes"][3:] == [f"{place}:{place}:ro"]
+        assert GATHERED.by_role_vars is not None
+        assert {"path": place} in GATHERED.by_role_vars({**ROLE_VARS, **desired})["files"]
     # Without them nothing is mounted, so that containers that are there stay.
-    assert len(act(plan(facts(), assets_path="/data/assets"))["settings"]["volumes"]) == 3
+    assert len(task_input(plan(facts(), assets_path="/data/assets"))["settings"]["volumes"]) == 3
 
 
 def test_extensions_of_vs_code_are_where_its_server_reads_them() -> None:
-    wished: dict[str, Any] = {"deepspeed_launch_vscode_extensions": ["vscode/x.vsix"]}
-    made, place = plan(facts(), **wished), f"{ROOT}/vscode/extensions"
-    assert act(made)["settings"]["volumes"][3:] == [f"{place}:/root/.vscode-server/extensions"]
-    folders = {item["path"]: item["mode"] for item in act(made)["folders"]}
+    desired: dict[str, Any] = {"deepspeed_launch_vscode_extensions": ["vscode/x.vsix"]}
+    made, place = plan(facts(), **desired), f"{ROOT}/vscode/extensions"
+    assert task_input(made)["settings"]["volumes"][3:] == [f"{place}:/root/.vscode-server/extensions"]
+    folders = {item["path"]: item["mode"] for item in task_input(made)["folders"]}
     assert folders == {f"{ROOT}/vscode": "0700", place: "0755"}
-    assert GATHERED.by_wishes is not None
-    assert {"path": place} in GATHERED.by_wishes({**WISHES, **wished})["files"]
+    assert GATHERED.by_role_vars is not None
+    assert {"path": place} in GATHERED.by_role_vars({**ROLE_VARS, **desired})["files"]
     # One that runs is made again for the mount alone, and with an empty list not at all.
     before = plan(facts()).facts[HOST]["docker"]["containers"][NAME]
-    assert f"volumes of container {NAME}" in [one[1] for one in shown(plan(facts(before), **wished))]
-    assert shown(plan(facts(made.facts[HOST]["docker"]["containers"][NAME]), **wished)) == []
+    assert f"volumes of container {NAME}" in [one[1] for one in shown(plan(facts(before), **desired))]
+    assert shown(plan(facts(made.facts[HOST]["docker"]["containers"][NAME]), **desired)) == []
     assert shown(plan(facts(before), deepspeed_launch_vscode_extensions=[])) == []
 
 
 def test_further_volumes_come_last_and_the_workspace_where_it_is() -> None:
     made = plan(facts(), workspace_path="/data/work", training_container_volumes=["/nfs:/nfs"])
-    assert act(made)["settings"]["volumes"][2:] == ["/data/work:/workspace", "/nfs:/nfs"]
+    assert task_input(made)["settings"]["volumes"][2:] == ["/data/work:/workspace", "/nfs:/nfs"]
 
 
 def test_no_label_has_the_environment() -> None:
     made = plan(facts(), training_container_environment={"HF_HOME": "/never-to-be-seen"})
-    assert "never-to-be-seen" not in json.dumps(act(made)["make"])
+    assert "never-to-be-seen" not in json.dumps(task_input(made)["make"])
     assert "never-to-be-seen" not in json.dumps(outcome(made, "", [ROLE])["document"])
 
 
@@ -182,19 +182,19 @@ def test_no_label_has_the_environment() -> None:
 
 
 @pytest.mark.parametrize(
-    ("of_cluster", "wished", "place"),
+    ("of_cluster", "desired", "place"),
     [
         ({}, {}, "network lab"),
         ({"overlay": AT}, {}, "network lab, address 10.64.0.254"),
         ({"overlay": None}, HOST_NETWORK, "network host"),
     ],
 )
-def test_one_that_is_missing_is_made(of_cluster: Any, wished: Any, place: str) -> None:
-    made = plan(facts(), cluster(**of_cluster), **wished)
+def test_one_that_is_missing_is_made(of_cluster: Any, desired: Any, place: str) -> None:
+    made = plan(facts(), cluster(**of_cluster), **desired)
     assert shown(made) == [("+", f"container {NAME}", None, f"image {IMAGE}, {place}")]
     assert drift_text(made.changes[0]) == f"container {NAME} is missing"
-    address, found = "address" in place, act(made)
-    hostname = "" if wished else NAME
+    address, found = "address" in place, task_input(made)
+    hostname = "" if desired else NAME
     assert {name: value for name, value in found["make"].items() if name != "labels"} == {
         "name": NAME,
         "hostname": hostname,
@@ -219,7 +219,7 @@ def test_the_folders_that_it_mounts_are_made_with_it(path: str, fact: dict[str, 
     made = plan(found)
     (folder, container) = made.changes
     assert (folder.what, container.what) == (path, f"container {NAME}")
-    (entry,) = act(made)["folders"]
+    (entry,) = task_input(made)["folders"]
     assert (entry["path"], entry["mode"], entry["owner"]) == (path, FOLDERS[path], 0)
     assert made.facts[HOST]["files"][path]["mode"] == FOLDERS[path]
     # A folder alone is no reason to disturb a container.
@@ -230,37 +230,37 @@ def test_the_folders_that_it_mounts_are_made_with_it(path: str, fact: dict[str, 
 def test_an_image_that_is_not_there_is_named_when_the_container_is_made() -> None:
     made = plan(facts(docker={"images": {}}))
     assert made.refusals == ()  # the role training_image may bring it in this very run
-    assert act(made)["missing"] == (
+    assert task_input(made)["missing"] == (
         f"gpu2: the image {IMAGE} is not there, and the container is made of it. Remedy: ansible-playbook site.yml "
         "--tags training_image,training_container"
     )
 
 
 @pytest.mark.parametrize(
-    ("wished", "checked"),
+    ("desired", "checked"),
     [
         ({}, False),
         ({"training_image_dockerfile": "x"}, True),
         *(({"training_image_source": source}, True) for source in ("pull", "archive", "present", None)),
     ],
 )
-def test_which_images_are_checked_before_their_first_container(wished: dict[str, Any], checked: bool) -> None:
-    requested = act(plan(facts(), **wished))["image_check"]
+def test_which_images_are_checked_before_their_first_container(desired: dict[str, Any], checked: bool) -> None:
+    requested = task_input(plan(facts(), **desired))["image_check"]
     assert bool(requested) is checked
     if checked:
         assert requested["argv"][:6] == [
             *("docker", "run", "--rm", "--network=none", "--pull=never", "--entrypoint=sh"),
         ]
         assert requested["argv"][6:8] == [IMAGE, "-c"] and "command -v ssh" in requested["argv"][8]
-    # One that is as wished is not made, and nothing is searched.
-    assert act(plan(facts(running(**wished)), **wished))["image_check"] == {}
+    # One that is as desired is not made, and nothing is searched.
+    assert task_input(plan(facts(running(**desired)), **desired))["image_check"] == {}
 
 
 def test_what_the_job_needs_is_searched_too() -> None:
-    requested = act(plan(facts(), training_image_source="pull", deepspeed_launch_script="a.py"))["image_check"]
+    requested = task_input(plan(facts(), training_image_source="pull", deepspeed_launch_script="a.py"))["image_check"]
     assert "command -v deepspeed" in requested["argv"][-1] and "torchrun" not in requested["argv"][-1]
     job: dict[str, Any] = {"deepspeed_launch_script": "a.py", "deepspeed_launch_launcher": "torchrun"}
-    requested = act(plan(facts(), training_image_source="pull", **job))["image_check"]
+    requested = task_input(plan(facts(), training_image_source="pull", **job))["image_check"]
     assert "command -v torchrun" in requested["argv"][-1]
 
 
@@ -270,7 +270,7 @@ ON_INFINIBAND = {"accelerator": "cuda", "rdma": {"link_layer": "infiniband", "re
 
 
 @pytest.mark.parametrize(
-    ("of_cluster", "wished", "asks"),
+    ("of_cluster", "desired", "asks"),
     [
         (ON_INFINIBAND, HOST_NETWORK, True),
         (ON_INFINIBAND, {}, False),  # an overlay carries no RDMA
@@ -282,10 +282,10 @@ ON_INFINIBAND = {"accelerator": "cuda", "rdma": {"link_layer": "infiniband", "re
     ],
 )
 def test_where_nccl_gets_hcas_the_image_needs_libibverbs(
-    of_cluster: dict[str, Any], wished: dict[str, Any], asks: bool
+    of_cluster: dict[str, Any], desired: dict[str, Any], asks: bool
 ) -> None:
-    made = plan(facts(**WITH_HCA), cluster(**of_cluster), training_image_source="pull", **wished)
-    requested = act(made)["image_check"]
+    made = plan(facts(**WITH_HCA), cluster(**of_cluster), training_image_source="pull", **desired)
+    requested = task_input(made)["image_check"]
     assert requested["job"]["rdma"] is asks
     assert ("libibverbs.so.1" in requested["argv"][-1]) is asks is ("libibverbs.d" in requested["argv"][-1])
 
@@ -293,20 +293,20 @@ def test_where_nccl_gets_hcas_the_image_needs_libibverbs(
 # Where there is one
 
 
-@pytest.mark.parametrize("wished", [{}, HOST_NETWORK, {"training_container_environment": {"A": "1"}}])
+@pytest.mark.parametrize("desired", [{}, HOST_NETWORK, {"training_container_environment": {"A": "1"}}])
 @pytest.mark.parametrize("overlay", [cluster()["overlay"], AT])
-def test_one_that_is_as_wished_stays(wished: dict[str, Any], overlay: Any) -> None:
+def test_one_that_is_as_desired_stays(desired: dict[str, Any], overlay: Any) -> None:
     of_cluster = cluster(overlay=overlay)
-    made = plan(facts(running(of_cluster, **wished)), of_cluster, **wished)
+    made = plan(facts(running(of_cluster, **desired)), of_cluster, **desired)
     assert shown(made) == [] and made.refusals == () and not made.pending(ROLE, HOST)
-    found = act(made)
+    found = task_input(made)
     unused = ("missing", "image_check", "folders", "make", "connect", "start", "ready", "log")
     assert {name: found[name] for name in unused} == {name: NOTHING[name] for name in unused}
     assert found["ours"] and found["settings"]["image"] == IMAGE
 
 
 @pytest.mark.parametrize(
-    ("wished", "of_cluster", "what", "before", "after"),
+    ("desired", "of_cluster", "what", "before", "after"),
     [
         ({"training_container_shm_size": "8g"}, {}, "shm_size", "32g", "8g"),
         ({"training_container_ipc_mode": "host"}, {}, "ipc_mode", "", "host"),
@@ -317,16 +317,16 @@ def test_one_that_is_as_wished_stays(wished: dict[str, Any], overlay: Any) -> No
     ],
 )
 def test_a_setting_that_differs_is_named_and_the_container_is_made_again(
-    wished: Any, of_cluster: Any, what: str, before: Any, after: Any
+    desired: Any, of_cluster: Any, what: str, before: Any, after: Any
 ) -> None:
-    made = plan(facts(running()), cluster(**of_cluster), **wished)
+    made = plan(facts(running()), cluster(**of_cluster), **desired)
     sign = "+" if before is None else "~"
     assert shown(made) == [(sign, f"{what} of container {NAME}", before, after), AGAIN]
     assert made.changes[-1].why == what
-    make = act(made)["make"]
+    make = task_input(made)["make"]
     assert (make["name"], make["swap"], make["restore"], make["state"]) == (f"{NAME}.new", True, True, "present")
-    assert act(made)["start"] == [] and made.missing_consents == []
-    assert act(made)["connect"][-1:] in ([], [f"{NAME}.new"])
+    assert task_input(made)["start"] == [] and made.missing_consents == []
+    assert task_input(made)["connect"][-1:] in ([], [f"{NAME}.new"])
 
 
 def test_an_address_that_is_given_up_is_named() -> None:
@@ -349,7 +349,7 @@ def test_what_an_interrupted_run_has_left_is_removed_and_what_others_made_is_not
     found["docker"]["containers"][beside] = {**running(), "state": state}
     made = plan(found)
     assert shown(made) == [("-", f"container {beside}", state, None)]
-    assert act(made)["left"] == [beside] and act(made)["make"] == {} and made.missing_consents == []
+    assert task_input(made)["left"] == [beside] and task_input(made)["make"] == {} and made.missing_consents == []
     assert list(made.facts[HOST]["docker"]["containers"]) == [NAME]
     again = plan(found, training_container_shm_size="8g")
     assert shown(again)[-2:] == [AGAIN, ("-", f"container {beside}", state, None)]
@@ -358,7 +358,7 @@ def test_what_an_interrupted_run_has_left_is_removed_and_what_others_made_is_not
     found["docker"]["containers"][beside] = {"state": state, "labels": {}, "addresses": {}}
     (refusal,) = plan(found).refusals
     assert refusal.text == f"a container {beside} exists that this collection did not make"
-    assert act(plan(found))["left"] == []
+    assert task_input(plan(found))["left"] == []
 
 
 def test_the_container_of_another_name_of_the_host_goes_once_the_new_one_runs() -> None:
@@ -366,12 +366,14 @@ def test_the_container_of_another_name_of_the_host_goes_once_the_new_one_runs() 
     found = facts(None, docker={"containers": {"lab-gpu9": running()}})
     made = plan(found)
     assert [(one[0], one[1]) for one in shown(made)] == [("+", f"container {NAME}"), ("-", "container lab-gpu9")]
-    make = act(made)["make"]
+    make = task_input(made)["make"]
     assert (make["name"], make["swap"], make["restore"], make["others"]) == (f"{NAME}.new", True, True, ["lab-gpu9"])
-    assert act(made)["left"] == ["lab-gpu9"] and list(made.facts[HOST]["docker"]["containers"]) == [NAME]
+    assert task_input(made)["left"] == ["lab-gpu9"] and list(made.facts[HOST]["docker"]["containers"]) == [NAME]
     assert made.missing_consents == [] and not plan(made.facts[HOST]).changes
     beside = facts(running(), docker={"containers": {NAME: running(), "lab-gpu9": running()}})
-    assert shown(plan(beside)) == [("-", "container lab-gpu9", "running", None)] and not act(plan(beside))["make"]
+    assert (
+        shown(plan(beside)) == [("-", "container lab-gpu9", "running", None)] and not task_input(plan(beside))["make"]
+    )
 
 
 def test_a_job_in_it_is_not_cut_off_without_consent() -> None:
@@ -391,7 +393,7 @@ def test_containers_of_other_clusters_and_of_others_stay(label: str) -> None:
     if label == "swarmspeed.spec":
         del other["labels"][label]
     found = facts(running(), docker={"containers": {NAME: running(), "lab-gpu9": other}})
-    assert shown(plan(found)) == [] and act(plan(found))["left"] == []
+    assert shown(plan(found)) == [] and task_input(plan(found))["left"] == []
 
 
 @pytest.mark.parametrize("images", [{}, {IMAGE: "(known after apply)"}])
@@ -436,7 +438,7 @@ def test_the_hash_decides_and_not_the_list_of_settings() -> None:
 def test_one_that_does_not_run_is_made_again_whatever_ran_in_it(state: str | None) -> None:
     made = plan(facts({**running(), "state": state, "addresses": {}}, jobs={"digits": "running"}))
     assert shown(made) == [("~", f"container {NAME}", state or "unknown", "running")]
-    assert made.missing_consents == [] and act(made)["make"]["swap"] is True
+    assert made.missing_consents == [] and task_input(made)["make"]["swap"] is True
     if state:
         assert drift_text(made.changes[0]) == f"container {NAME} is {state}, wanted is running"
 
@@ -445,7 +447,7 @@ def test_one_that_was_cut_off_from_its_network_is_made_again() -> None:
     made = plan(facts({**running(), "addresses": {"bridge": "172.17.0.2"}}))
     assert shown(made) == [("+", f"network lab of container {NAME}", None, True), AGAIN]
     assert drift_text(made.changes[0]) == f"network lab of container {NAME} is missing"
-    # The network that is wished is another one.
+    # The network that is desired is another one.
     made = plan(facts(running()), overlay_network_name="net")
     assert shown(made) == [("~", f"network of container {NAME}", "lab", "net"), AGAIN]
 
@@ -472,7 +474,7 @@ def test_a_container_of_somebody_else_is_refused_and_left_alone(labels: dict[str
         f"a container {NAME} exists that this collection did not make. Remedy: rename or remove it, or choose another "
         "cluster_name"
     )
-    assert shown(made) == [] and act(made)["make"] == {} and act(made)["ours"] is False
+    assert shown(made) == [] and task_input(made)["make"] == {} and task_input(made)["ours"] is False
 
 
 JOBS = {"digits": "running", "old": "failed", "next": "starting"}
@@ -480,12 +482,12 @@ JOBS = {"digits": "running", "old": "failed", "next": "starting"}
 
 @pytest.mark.parametrize("consent", [False, True])
 @pytest.mark.parametrize(
-    ("wished", "there"), [({"training_container_shm_size": "8g"}, {}), ({}, {"addresses": {}}), ({}, {})]
+    ("desired", "there"), [({"training_container_shm_size": "8g"}, {}), ({}, {"addresses": {}}), ({}, {})]
 )
-def test_a_running_job_keeps_its_container_without_consent(wished: Any, there: Any, consent: bool) -> None:
+def test_a_running_job_keeps_its_container_without_consent(desired: Any, there: Any, consent: bool) -> None:
     given_consent: dict[str, Any] = {"training_container_allow_recreate": consent}
-    made = plan(facts({**running(), **there}, jobs=JOBS), **wished, **given_consent)
-    different = bool(wished or there)
+    made = plan(facts({**running(), **there}, jobs=JOBS), **desired, **given_consent)
+    different = bool(desired or there)
     assert [change.what for change in made.missing_consents] == (
         [f"container {NAME}"] if different and not consent else []
     )
@@ -505,7 +507,7 @@ def test_a_job_that_has_ended_keeps_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    ("wished", "container", "image"),
+    ("desired", "container", "image"),
     [
         ({"training_image_source": None}, None, ""),
         ({"training_image_source": "build", "training_image_name": "x:1"}, None, ""),
@@ -517,10 +519,10 @@ def test_a_job_that_has_ended_keeps_nothing() -> None:
     ],
 )
 def test_alone_the_image_is_the_one_that_is_named_or_that_the_container_has(
-    wished: Any, container: Any, image: str
+    desired: Any, container: Any, image: str
 ) -> None:
-    made = plan(facts(container), cluster(image=""), **wished)
-    assert act(made)["settings"]["image"] == image
+    made = plan(facts(container), cluster(image=""), **desired)
+    assert task_input(made)["settings"]["image"] == image
     assert [one.text.partition(",")[0] for one in made.refusals] == (
         [] if image else ["the name of the training image is not known"]
     )
@@ -531,26 +533,30 @@ def test_alone_the_image_is_the_one_that_is_named_or_that_the_container_has(
 # Where the role does not apply
 
 
-@pytest.mark.parametrize(("of_cluster", "wished"), [({}, {"deepspeed_launch_runtime": "host"}), ({"underlay": {}}, {})])
-def test_where_it_does_not_apply_nothing_is_planned(of_cluster: Any, wished: Any) -> None:
+@pytest.mark.parametrize(
+    ("of_cluster", "desired"), [({}, {"deepspeed_launch_runtime": "host"}), ({"underlay": {}}, {})]
+)
+def test_where_it_does_not_apply_nothing_is_planned(of_cluster: Any, desired: Any) -> None:
     for container, ours in ((None, False), (running(), True), ({"state": "running", "labels": {}}, False)):
-        made = plan(facts(container), cluster(**of_cluster), **wished)
+        made = plan(facts(container), cluster(**of_cluster), **desired)
         assert shown(made) == [] and made.refusals == ()
-        assert act(made) == {**NOTHING, "name": NAME, "ours": ours}  # what teardown removes
+        assert task_input(made) == {**NOTHING, "name": NAME, "ours": ours}  # what teardown removes
 
 
-def three(found: dict[str, Any], **wished: Any) -> Any:
+def three(found: dict[str, Any], **desired: Any) -> Any:
     known = {host: copy.deepcopy(found) for host in HOSTS}
-    return fold([TrainingContainerPlanner()], known, {host: {**WISHES, **wished} for host in known}, Inputs(cluster()))
+    return fold(
+        [TrainingContainerPlanner()], known, {host: {**ROLE_VARS, **desired} for host in known}, Inputs(cluster())
+    )
 
 
 def test_what_must_be_tried_live_is_the_overlay_between_all_hosts() -> None:
     made = three(facts())
     reach = {"containers": {host: f"lab-{host}" for host in HOSTS}, "port": 2222}
-    assert [made.acts[host][ROLE]["reach"] for host in HOSTS] == [reach] * 3
-    assert three(facts(), ssh_trust_port=22022).acts[HOST][ROLE]["reach"]["port"] == 22022
-    assert three(facts(), **HOST_NETWORK).acts[HOST][ROLE]["reach"] == {}
-    assert act(plan(facts()))["reach"] == {}  # one node reaches no other
+    assert [made.task_inputs[host][ROLE]["reach"] for host in HOSTS] == [reach] * 3
+    assert three(facts(), ssh_trust_port=22022).task_inputs[HOST][ROLE]["reach"]["port"] == 22022
+    assert three(facts(), **HOST_NETWORK).task_inputs[HOST][ROLE]["reach"] == {}
+    assert task_input(plan(facts()))["reach"] == {}  # one node reaches no other
 
 
 def test_whether_they_reached_one_another_when_facts_were_gathered() -> None:
@@ -560,8 +566,8 @@ def test_whether_they_reached_one_another_when_facts_were_gathered() -> None:
         whole = three(facts()).facts
         gathered = {host: {**whole[host], "reach": found.get(host, dict.fromkeys(HOSTS, done))} for host in HOSTS}
         gathered[HOST].update(changed)
-        made = fold([TrainingContainerPlanner()], gathered, dict.fromkeys(HOSTS, WISHES), Inputs(cluster()))
-        return [made.acts[host][ROLE]["reached"] for host in HOSTS]
+        made = fold([TrainingContainerPlanner()], gathered, dict.fromkeys(HOSTS, ROLE_VARS), Inputs(cluster()))
+        return [made.task_inputs[host][ROLE]["reached"] for host in HOSTS]
 
     assert reached() == [True] * 3
     assert reached(**{HOST: {**dict.fromkeys(HOSTS, done), HOSTS[0]: cut}}) == [False] * 3
@@ -574,14 +580,14 @@ def test_a_network_that_is_replaced_takes_its_containers_along() -> None:
     names = {
         name: load("overlay_network/defaults/main.yml").get(name) for name in load("overlay_network/defaults/main.yml")
     }
-    wishes = {**WISHES, **names, "overlay_network_name": "lab", "overlay_network_allow_recreate": True}
+    role_vars = {**ROLE_VARS, **names, "overlay_network_name": "lab", "overlay_network_allow_recreate": True}
     found = facts(running(), jobs={"digits": "running"})
     swarm = {"state": "active", "manager": True}
     network = {"driver": "overlay", "attachable": True, "subnets": ["10.99.0.0/24"], "options": {}, "labels": {}}
     found["docker"] |= {"swarm": swarm, "networks": {"lab": network}}
     of_cluster = cluster(hosts=[HOST])
     planners: list[Planner] = [OverlayNetworkPlanner(), TrainingContainerPlanner()]
-    made = fold(planners, {HOST: found}, {HOST: wishes}, Inputs(of_cluster))
+    made = fold(planners, {HOST: found}, {HOST: role_vars}, Inputs(of_cluster))
     assert ("+", f"network lab of container {NAME}", None, True) in shown(made) and shown(made)[-1] == AGAIN
     assert {change.role for change in made.missing_consents} == {"overlay_network", ROLE}
 
@@ -606,7 +612,7 @@ containers = st.one_of(
         }
     ),
 )
-wishes = st.fixed_dictionaries(
+role_vars = st.fixed_dictionaries(
     {},
     optional={
         "training_container_shm_size": st.sampled_from(["auto", "1g"]),
@@ -621,29 +627,29 @@ wishes = st.fixed_dictionaries(
 @settings(max_examples=examples(400))
 @given(
     container=containers,
-    wished=wishes,
+    desired=role_vars,
     overlay=st.sampled_from([AT, cluster()["overlay"]]),
     images=st.sampled_from([{}, {IMAGE: ID}, {IMAGE: OTHER}]),
     jobs=st.dictionaries(st.just("a"), st.sampled_from(["running", "failed"])),
     files=st.sampled_from([{}, facts()["files"]]),
 )
 def test_afterwards_nothing_is_left(
-    *, container: Any, wished: Any, overlay: Any, images: Any, jobs: Any, files: Any
+    *, container: Any, desired: Any, overlay: Any, images: Any, jobs: Any, files: Any
 ) -> None:
     found = facts(container, docker={"images": images}, jobs=jobs, files=files)
     before = copy.deepcopy(found)
-    made = plan(found, cluster(overlay=overlay), **wished)
+    made = plan(found, cluster(overlay=overlay), **desired)
     assert found == before
     assert made.refusals == ()
-    assert bool(made.changes) is bool(act(made)["make"])
-    again = plan(made.facts[HOST], cluster(overlay=overlay), **wished)
+    assert bool(made.changes) is bool(task_input(made)["make"])
+    again = plan(made.facts[HOST], cluster(overlay=overlay), **desired)
     assert shown(again) == []
     # What is planned is what a second plan from the same facts says, too.
-    assert shown(plan(copy.deepcopy(found), cluster(overlay=overlay), KEY, **wished)) == shown(made)
+    assert shown(plan(copy.deepcopy(found), cluster(overlay=overlay), KEY, **desired)) == shown(made)
 
 
 def test_nothing_is_guessed_of_a_host_whose_engine_is_started_first() -> None:
     found = facts()
     assert shown(plan(found)) != []
     found["docker"]["unseen"] = True
-    assert shown(plan(found)) == [] and "make" not in {key for key, value in act(plan(found)).items() if value}
+    assert shown(plan(found)) == [] and "make" not in {key for key, value in task_input(plan(found)).items() if value}

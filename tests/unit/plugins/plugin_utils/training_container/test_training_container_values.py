@@ -18,7 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.effort import examples
-from tests.training_nodes import WISHES, plan, running
+from tests.training_nodes import ROLE_VARS, plan, running
 from tests.training_nodes import facts as node
 
 PREFIX = "training_container_"
@@ -28,16 +28,16 @@ EXTENSIONS = {"deepspeed_launch_vscode_extensions": ["one.vsix"]}
 
 def wrong(name: str, *values: Any, **more: Any) -> list[str]:
     """What is wrong with a variable that is a list."""
-    return [found.text for found in wrong_values({**WISHES, PREFIX + name: list(values), **more})]
+    return [found.text for found in wrong_values({**ROLE_VARS, PREFIX + name: list(values), **more})]
 
 
 def of(name: str, value: Any) -> list[str]:
     """What is wrong with a variable that is none."""
-    return [found.text for found in wrong_values({**WISHES, PREFIX + name: value})]
+    return [found.text for found in wrong_values({**ROLE_VARS, PREFIX + name: value})]
 
 
 def test_the_defaults_are_right() -> None:
-    assert list(wrong_values(WISHES)) == list(wrong_values({})) == []
+    assert list(wrong_values(ROLE_VARS)) == list(wrong_values({})) == []
 
 
 @pytest.mark.parametrize(
@@ -118,7 +118,7 @@ def test_mounts_that_are_refused(volume: str, why: str) -> None:
 
 def test_mounts_that_meet_one_another_or_what_is_mounted_for_other_roles() -> None:
     assert wrong("volumes", "/a:/x", "/b:/x/:ro") == ["'/a:/x' and '/b:/x/:ro' have the same target"]
-    (place,) = (wished for wished in wrong("volumes", "/a:/srv/lab/assets", **ASSETS))
+    (place,) = (desired for desired in wrong("volumes", "/a:/srv/lab/assets", **ASSETS))
     assert place == "'/a:/srv/lab/assets': this collection mounts models and data sets at /srv/lab/assets"
     server = "/root/.vscode-server/extensions"
     assert wrong("volumes", "/a:/srv/lab/assets", f"/b:{server}") == []
@@ -135,7 +135,7 @@ def inventory(hosts: dict[str, dict[str, Any]], files: dict[str, str] | None = N
         groups={"cluster": list(hosts), "managers": list(hosts)[:1], "workers": list(hosts)[1:]},
         hosts=hosts,
         names={host: list(values) for host, values in hosts.items()},
-        defaults={name: WISHES[name] for name in READ if name in WISHES},
+        defaults={name: ROLE_VARS[name] for name in READ if name in ROLE_VARS},
         files=files or {},
         kind=lambda path: "file" if path in (files or {}).values() else None,
         text=lambda dummy: text,
@@ -182,11 +182,13 @@ def test_a_profile_is_read_before_any_connection() -> None:
 def test_numbers_of_the_environment_are_text_and_text_keeps_its_hash() -> None:
     numbers = plan(node(), training_container_environment={"A": 1, "B": True})
     texts = plan(node(), training_container_environment={"A": "1", "B": "true"})
-    (one, other) = (made.acts["gpu2"]["training_container"] for made in (numbers, texts))
+    (one, other) = (made.task_inputs["gpu2"]["training_container"] for made in (numbers, texts))
     assert one["settings"]["environment"] == {"A": "1", "B": "true"}
     assert one["make"]["labels"] == other["make"]["labels"]
-    wished = {"A": "1", "B": "x y"}
-    assert not plan(node(running(training_container_environment=wished)), training_container_environment=wished).changes
+    desired = {"A": "1", "B": "x y"}
+    assert not plan(
+        node(running(training_container_environment=desired)), training_container_environment=desired
+    ).changes
 
 
 LIMIT = st.builds(
@@ -203,5 +205,5 @@ VALUE = st.one_of(LIMIT, st.text(max_size=8), st.sampled_from(["80:80", "/a:/b"]
     value=st.lists(VALUE, max_size=3) | VALUE | st.integers() | st.dictionaries(VALUE, VALUE, max_size=2) | st.none(),
 )
 def test_whatever_is_set_is_judged_in_sentences(name: str, value: Any) -> None:
-    for found in wrong_values({**WISHES, name: value}):
+    for found in wrong_values({**ROLE_VARS, name: value}):
         assert found.variable == name and found.text and found.remedy

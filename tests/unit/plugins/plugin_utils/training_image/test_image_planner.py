@@ -24,7 +24,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.effort import examples
-from tests.image_nodes import CLUSTER, ROOT, WISHES, act, host, plan, reference
+from tests.image_nodes import CLUSTER, ROLE_VARS, ROOT, host, plan, reference, task_input
 from tests.requested import entries
 from tests.role_values import NODES
 
@@ -51,24 +51,24 @@ def lines(made: Plan) -> dict[str, list[str]]:
 
 
 def test_the_content_of_the_repository_is_gathered() -> None:
-    assert GATHERED.by_wishes is not None
-    assert GATHERED.by_wishes(WISHES) == {"repositories": ["swarmspeed/lab"]}
-    assert GATHERED.by_wishes({**WISHES, **PULL}) == {"repositories": ["swarmspeed/lab"]}
+    assert GATHERED.by_role_vars is not None
+    assert GATHERED.by_role_vars(ROLE_VARS) == {"repositories": ["swarmspeed/lab"]}
+    assert GATHERED.by_role_vars({**ROLE_VARS, **PULL}) == {"repositories": ["swarmspeed/lab"]}
 
 
-@pytest.mark.parametrize("wished", [ARCHIVE, PULL, PRESENT, {"deepspeed_launch_runtime": "host"}])
-def test_nothing_is_read_where_nothing_is_built(wished: dict[str, Any]) -> None:
-    assert list(TrainingImagePlanner().files({**WISHES, **wished})) == []
+@pytest.mark.parametrize("desired", [ARCHIVE, PULL, PRESENT, {"deepspeed_launch_runtime": "host"}])
+def test_nothing_is_read_where_nothing_is_built(desired: dict[str, Any]) -> None:
+    assert list(TrainingImagePlanner().files({**ROLE_VARS, **desired})) == []
 
 
 # One node makes it, the others get it
 
 
 @pytest.mark.parametrize(
-    ("wished", "why"), [({}, "built here"), (ARCHIVE, "loaded from training_image_archive")], ids=["build", "archive"]
+    ("desired", "why"), [({}, "built here"), (ARCHIVE, "loaded from training_image_archive")], ids=["build", "archive"]
 )
-def test_where_none_has_it_the_first_manager_makes_it_for_all(wished: dict[str, Any], why: str) -> None:
-    made = plan(**wished)
+def test_where_none_has_it_the_first_manager_makes_it_for_all(desired: dict[str, Any], why: str) -> None:
+    made = plan(**desired)
     assert lines(made) == {
         FIRST: [
             f"+ image {REF}: (known after apply)  # {why}",
@@ -78,27 +78,27 @@ def test_where_none_has_it_the_first_manager_makes_it_for_all(wished: dict[str, 
         SECOND: [f"+ image {REF}: (known after apply)  # from {FIRST}"],
         THIRD: [f"+ image {REF}: (known after apply)  # from {FIRST}"],
     }
-    makes = "archive" if wished else "build"
-    assert [bool(act(made, name)[makes]) for name in NODES] == [True, False, False]
-    assert [act(made, name)["chain"] for name in NODES] == [list(NODES)] * 3
-    assert act(made, THIRD)["addresses"] == CLUSTER["underlay"]["addresses"]
-    assert not any(act(made, name)["pull"] for name in NODES)
+    makes = "archive" if desired else "build"
+    assert [bool(task_input(made, name)[makes]) for name in NODES] == [True, False, False]
+    assert [task_input(made, name)["chain"] for name in NODES] == [list(NODES)] * 3
+    assert task_input(made, THIRD)["addresses"] == CLUSTER["underlay"]["addresses"]
+    assert not any(task_input(made, name)["pull"] for name in NODES)
     assert made.cluster["image"] == REF
 
 
-@pytest.mark.parametrize("wished", [{}, ARCHIVE], ids=["build", "archive"])
-def test_who_has_it_gives_it_and_takes_part(wished: dict[str, Any]) -> None:
-    made = plan(host("a"), host(), host("a"), **wished)
+@pytest.mark.parametrize("desired", [{}, ARCHIVE], ids=["build", "archive"])
+def test_who_has_it_gives_it_and_takes_part(desired: dict[str, Any]) -> None:
+    made = plan(host("a"), host(), host("a"), **desired)
     assert lines(made) == {
         FIRST: [f"+ image {REF} on {SECOND}: sha256:a  # from here"],
         SECOND: [f"+ image {REF}: sha256:a  # from {FIRST}"],
         THIRD: [],
     }
-    assert [act(made, name)["chain"] for name in NODES] == [[FIRST, SECOND], [FIRST, SECOND], []]
-    assert not any(act(made, name)["build"] or act(made, name)["archive"] for name in NODES)
+    assert [task_input(made, name)["chain"] for name in NODES] == [[FIRST, SECOND], [FIRST, SECOND], []]
+    assert not any(task_input(made, name)["build"] or task_input(made, name)["archive"] for name in NODES)
     # Where the first manager lacks it, another one gives it.
-    made = plan(host(), host("a"), host(), **wished)
-    assert act(made, FIRST)["chain"] == [SECOND, FIRST, THIRD] and act(made, FIRST)["holder"] == SECOND
+    made = plan(host(), host("a"), host(), **desired)
+    assert task_input(made, FIRST)["chain"] == [SECOND, FIRST, THIRD] and task_input(made, FIRST)["holder"] == SECOND
     assert lines(made)[FIRST] == [f"+ image {REF}: sha256:a  # from {SECOND}"]
 
 
@@ -119,14 +119,14 @@ def test_an_image_whose_content_is_not_known_is_there() -> None:
     unknown = host("a")
     unknown["docker"]["image_contents"] = {}
     made = plan(unknown, unknown, unknown)
-    assert made.changes == () and act(made, FIRST)["content"] == ""  # which verify fails at
+    assert made.changes == () and task_input(made, FIRST)["content"] == ""  # which verify fails at
     made = plan(host("a"), unknown, host("a"))
     assert lines(made)[SECOND] == [f"~ content of image {REF}: an unknown content → sha256:a  # from {FIRST}"]
 
 
 def test_on_one_node_nothing_is_given() -> None:
     made = plan(host(), cluster={**CLUSTER, "hosts": [FIRST]})
-    assert len(made.changes) == 1 and act(made, FIRST)["chain"] == [] and act(made, FIRST)["build"]
+    assert len(made.changes) == 1 and task_input(made, FIRST)["chain"] == [] and task_input(made, FIRST)["build"]
 
 
 # The other sources
@@ -141,8 +141,8 @@ def test_pulled_is_on_every_node_that_lacks_it() -> None:
         SECOND: [f"+ image {REF}: sha256:a  # pulled"],
         THIRD: [f"~ content of image {REF}: sha256:b → sha256:a  # pulled"],
     }
-    assert [act(made, name)["pull"] for name in NODES] == [False, True, True]
-    assert all(act(made, name)["chain"] == [] for name in NODES)
+    assert [task_input(made, name)["pull"] for name in NODES] == [False, True, True]
+    assert all(task_input(made, name)["chain"] == [] for name in NODES)
 
 
 def test_present_is_refused_where_it_is_not() -> None:
@@ -152,7 +152,7 @@ def test_present_is_refused_where_it_is_not() -> None:
         (SECOND, f"the image {REF} is not there, and training_image_source is present"),
     ]
     # Another content cannot be replaced: verify compares the two.
-    assert [act(made, THIRD)[name] for name in ("content", "there", "holder")] == ["sha256:b", "sha256:a", FIRST]
+    assert [task_input(made, THIRD)[name] for name in ("content", "there", "holder")] == ["sha256:b", "sha256:a", FIRST]
     assert plan(host("a"), host("a"), host("a"), **PRESENT).refusals == ()
 
 
@@ -228,24 +228,24 @@ def test_when_a_job_stands_against_it(beside: dict[str, Any], contents: tuple[st
 # Where the role has nothing to do
 
 
-@pytest.mark.parametrize("wished", [{}, ARCHIVE, PULL, PRESENT])
-def test_nothing_to_do(wished: dict[str, Any]) -> None:
-    made = plan(host("a"), host("a"), host("a"), **wished)
+@pytest.mark.parametrize("desired", [{}, ARCHIVE, PULL, PRESENT])
+def test_nothing_to_do(desired: dict[str, Any]) -> None:
+    made = plan(host("a"), host("a"), host("a"), **desired)
     assert (made.changes, made.refusals) == ((), ())
     known = {"reference": REF, "root": ROOT, "holder": FIRST, "content": "sha256:a", "there": "sha256:a"}
-    assert act(made, SECOND) == {**NOTHING, **known}
+    assert task_input(made, SECOND) == {**NOTHING, **known}
 
 
 @pytest.mark.parametrize("cluster", [{}, {"hosts": list(NODES)}, {**CLUSTER, "hosts": [*NODES, "gpu9"]}])
 def test_where_the_cluster_is_not_known_nothing_is_planned(cluster: dict[str, Any]) -> None:
     made = plan(cluster=cluster)
-    assert (made.changes, made.refusals) == ((), ()) and act(made, FIRST) == NOTHING
+    assert (made.changes, made.refusals) == ((), ()) and task_input(made, FIRST) == NOTHING
     assert "image" not in made.cluster
 
 
 def test_without_docker_there_is_no_image() -> None:
     made = plan(deepspeed_launch_runtime="host")
-    assert (made.changes, made.refusals) == ((), ()) and act(made, FIRST) == NOTHING
+    assert (made.changes, made.refusals) == ((), ()) and task_input(made, FIRST) == NOTHING
     assert outcome(made, "run", [])["image"] == ""
 
 
@@ -262,7 +262,7 @@ def test_older_images_go_where_name_and_label_say_that_they_are_ours() -> None:
     requested: dict[str, Any] = {"training_image_prune": True}
     made = plan(older(), host("a"), host("a"), **requested)
     assert lines(made) == {FIRST: [f"- image {OLD}  # training_image_prune"], SECOND: [], THIRD: []}
-    assert act(made, FIRST)["prune"] == [OLD]
+    assert task_input(made, FIRST)["prune"] == [OLD]
     assert plan(older(), host("a"), host("a")).changes == ()
     # One that a container is made of stays.
     used = older(containers={"job": {"image_id": "sha256:old"}})
@@ -280,9 +280,9 @@ def test_verify_does_not_fail_at_an_image_whose_container_was_just_replaced() ->
 def test_teardown_removes_the_images_of_the_repository_by_consent(runtime: str) -> None:
     requested: dict[str, Any] = {"deepspeed_launch_runtime": runtime}
     made = plan(older(), host("a"), host(running=False, others={OLD: "lab"}), training_image_remove=True, **requested)
-    found = [act(made, name)["removable"] for name in NODES]
+    found = [task_input(made, name)["removable"] for name in NODES]
     assert found == [[OLD, "swarmspeed/lab:other", "swarmspeed/lab:none", REF], [REF], []]
-    assert act(plan(older(), host("a"), host("a"), **requested), FIRST)["removable"] == []
+    assert task_input(plan(older(), host("a"), host("a"), **requested), FIRST)["removable"] == []
 
 
 # Properties
@@ -290,7 +290,7 @@ def test_teardown_removes_the_images_of_the_repository_by_consent(runtime: str) 
 
 def applied(facts: Mapping[str, Any], made: Plan, name: str) -> dict[str, Any]:
     """Return the facts of a host once the role has done what it reads."""
-    found, doing = copy.deepcopy(dict(facts)), act(made, name)
+    found, doing = copy.deepcopy(dict(facts)), task_input(made, name)
     for old in doing["prune"]:
         del found["docker"]["images"][old]
     if doing["pull"] or doing["build"] or doing["archive"] or name in doing["chain"][1:]:
@@ -305,8 +305,8 @@ def applied(facts: Mapping[str, Any], made: Plan, name: str) -> dict[str, Any]:
     st.sampled_from([{}, ARCHIVE, PULL]),
     st.booleans(),
 )
-def test_what_is_applied_is_not_planned_again(contents: list[str], wished: dict[str, Any], prune: bool) -> None:
-    requested = {**wished, "training_image_prune": prune}
+def test_what_is_applied_is_not_planned_again(contents: list[str], desired: dict[str, Any], prune: bool) -> None:
+    requested = {**desired, "training_image_prune": prune}
     hosts = [host(content, others={OLD: "lab"} if prune else None) for content in contents]
     made = plan(*hosts, **requested)
     after = [applied(facts, made, name) for facts, name in zip(hosts, NODES)]
@@ -316,7 +316,7 @@ def test_what_is_applied_is_not_planned_again(contents: list[str], wished: dict[
     assert len(contents_after) == 1
     # A node without planned changes does not act, and the one that sends takes part.
     for name in NODES:
-        doing = act(made, name)
+        doing = task_input(made, name)
         does = doing["pull"] or doing["build"] or doing["archive"] or doing["chain"] or doing["prune"]
         assert bool(does) == bool(made.of("training_image", name))
     json.dumps(outcome(made, "run", ["training_image"]))
@@ -330,7 +330,7 @@ def test_what_only_the_run_can_know_says_why() -> None:
 def test_a_password_of_the_build_is_in_what_the_role_acts_on_and_nowhere_else() -> None:
     made = plan(training_image_proxy="http://u:hunter2@proxy.example:3128")
     found = outcome(made, "run", ["training_image"])
-    assert "hunter2" in json.dumps(found.pop("acts")) and "hunter2" not in json.dumps(found)
+    assert "hunter2" in json.dumps(found.pop("task_inputs")) and "hunter2" not in json.dumps(found)
 
 
 def test_nothing_is_guessed_of_a_host_whose_engine_is_started_first() -> None:
@@ -341,4 +341,4 @@ def test_nothing_is_guessed_of_a_host_whose_engine_is_started_first() -> None:
         assert plan(*found, **PRESENT).refusals == ()
     # The image is made on the first manager, which could have it: nothing is built before that is known.
     none = plan(host(unseen=True), host(), host())
-    assert none.changes == () and not act(none, FIRST)["build"] and not act(none, SECOND)["chain"]
+    assert none.changes == () and not task_input(none, FIRST)["build"] and not task_input(none, SECOND)["chain"]

@@ -29,7 +29,7 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.holds 
     without_wheel,
 )
 
-from tests.image_nodes import CLUSTER, ROOT, VERSIONS, WISHES, plan, recipe, text
+from tests.image_nodes import CLUSTER, ROLE_VARS, ROOT, VERSIONS, plan, recipe, text
 
 GIT = "git+https://h.example/DeepSpeed@v0.19.8"
 CUDA: dict[str, Any] = {
@@ -108,14 +108,14 @@ def test_where_things_are_fetched_from_makes_no_other_image(own: Path) -> None:
     assert recipe(**mine).reference == recipe(**mine, **secret).reference
     for found in (recipe(**secret), recipe(**mine, **secret)):
         assert "hunter2" not in found.dockerfile
-        assert found.network.count("hunter2") >= 3 and found.act()["network"] == found.network
+        assert found.network.count("hunter2") >= 3 and found.task_input()["network"] == found.network
 
 
 def test_the_authority_of_the_hosts_is_that_of_the_build(tmp_path: Path) -> None:
     (tmp_path / "ca.pem").write_text("-----BEGIN CERTIFICATE-----\n", encoding="utf-8")
     found = recipe(host_ca_certificate=str(tmp_path / "ca.pem"))
     assert "COPY ca.crt" in found.dockerfile and "BEGIN CERTIFICATE" in found.network
-    assert {"path": "ca.crt", "content": "-----BEGIN CERTIFICATE-----\n", "mode": "0644"} in found.act()["texts"]
+    assert {"path": "ca.crt", "content": "-----BEGIN CERTIFICATE-----\n", "mode": "0644"} in found.task_input()["texts"]
     assert "COPY ca.crt" not in recipe().dockerfile
 
 
@@ -165,14 +165,18 @@ def test_ones_own_dockerfile_is_taken_as_it_is_and_stays_where_it_stands(
     )
     for found in (inside, below, outside, relative):
         assert found.dockerfile == (own / "Dockerfile").read_text()
-        assert found.act()["text"] == ("" if found.within else found.dockerfile)
-    assert [found.act()["own"] for found in (inside, below, outside)] == [str(own), str(own.parent), str(own / "src")]
-    assert inside.act()["dockerfile"] == f"{ROOT}/image/Dockerfile"
-    assert below.act()["dockerfile"] == f"{ROOT}/image/image/Dockerfile"
+        assert found.task_input()["text"] == ("" if found.within else found.dockerfile)
+    assert [found.task_input()["own"] for found in (inside, below, outside)] == [
+        str(own),
+        str(own.parent),
+        str(own / "src"),
+    ]
+    assert inside.task_input()["dockerfile"] == f"{ROOT}/image/Dockerfile"
+    assert below.task_input()["dockerfile"] == f"{ROOT}/image/image/Dockerfile"
     # A build could copy it if it lay in the context.
-    assert outside.act()["dockerfile"] == f"{ROOT}/image.build/Dockerfile"
+    assert outside.task_input()["dockerfile"] == f"{ROOT}/image.build/Dockerfile"
     assert [found.within for found in (inside, below, outside)] == [True, True, False]
-    assert relative.act() == inside.act() and relative.reference == inside.reference
+    assert relative.task_input() == inside.task_input() and relative.reference == inside.reference
 
 
 @pytest.fixture(name="ours", scope="module")
@@ -188,7 +192,7 @@ def _ours(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     }
     git: dict[str, Any] = {"training_image_deepspeed_source": GIT, "training_image_requirements": str(folder / "r.txt")}
     found = [recipe(), recipe(**git), recipe(**archive)]
-    assert {one.act()["dockerfile"] for one in found} == {f"{ROOT}/image/Dockerfile"}
+    assert {one.task_input()["dockerfile"] for one in found} == {f"{ROOT}/image/Dockerfile"}
     return dict(zip(("index", "git", "archive"), (one.dockerfile for one in found), strict=True))
 
 
@@ -287,35 +291,38 @@ def test_what_our_dockerfile_copies_is_sent(tmp_path: Path) -> None:
     (tmp_path / "a-1.whl").touch()
     (tmp_path / PY_SPY).touch()
 
-    def sent(**wished: Any) -> list[str]:
-        return [entry["path"] for entry in recipe(CUDA, **wished).act()["texts"]]
+    def sent(**desired: Any) -> list[str]:
+        return [entry["path"] for entry in recipe(CUDA, **desired).task_input()["texts"]]
 
     wheel = "deepspeed/deepspeed_wheel.py"
     assert sent() == ["cuda_home.py"]
     assert sent(training_image_requirements=f"{tmp_path}/r.txt") == ["cuda_home.py", "requirements.txt"]
     assert sent(training_image_deepspeed_source=GIT) == ["cuda_home.py", wheel]
-    act = recipe(
+    task_input = recipe(
         training_image_deepspeed_source=f"{tmp_path}/DeepSpeed.zip", training_image_wheelhouse=str(tmp_path)
-    ).act()
-    assert act["archive"] == {"source": f"{tmp_path}/DeepSpeed.zip", "path": "deepspeed/source.zip"}
-    assert (act["wheelhouse"], act["wheels"]) == (str(tmp_path), ["DeepSpeed.zip", "a-1.whl", PY_SPY, "r.txt"])
-    (script,) = act["texts"]
+    ).task_input()
+    assert task_input["archive"] == {"source": f"{tmp_path}/DeepSpeed.zip", "path": "deepspeed/source.zip"}
+    assert (task_input["wheelhouse"], task_input["wheels"]) == (
+        str(tmp_path),
+        ["DeepSpeed.zip", "a-1.whl", PY_SPY, "r.txt"],
+    )
+    (script,) = task_input["texts"]
     assert script == {"path": wheel, "content": f"{text(WHEEL_SCRIPT).rstrip()}\n", "mode": "0644"}
-    assert recipe(CUDA).act()["texts"][0]["content"] == f"{text(CUDA_SCRIPT).rstrip()}\n"
+    assert recipe(CUDA).task_input()["texts"][0]["content"] == f"{text(CUDA_SCRIPT).rstrip()}\n"
 
 
 def test_arguments_are_for_ones_own_dockerfile(own: Path) -> None:
     arguments = {"A": "1", "B": 2}
-    assert recipe(training_image_build_args=arguments).act()["arguments"] == {}
-    mine = recipe(training_image_dockerfile=str(own / "Dockerfile"), training_image_build_args=arguments).act()
+    assert recipe(training_image_build_args=arguments).task_input()["arguments"] == {}
+    mine = recipe(training_image_dockerfile=str(own / "Dockerfile"), training_image_build_args=arguments).task_input()
     assert mine["arguments"] == arguments
     assert (mine["texts"], mine["archive"], mine["wheelhouse"], mine["text"]) == ([], {}, "", "")
 
 
 def test_a_base_image_of_an_archive_is_the_small_one() -> None:
-    assert recipe(CUDA12).act()["base"] == "nvidia/cuda:12.8.1-base-ubuntu22.04"
-    assert recipe().act()["base"] == "debian:12-slim"
-    given = recipe(CUDA12, training_image_base="ubuntu:24.04", training_image_base_archive="/b.tar").act()
+    assert recipe(CUDA12).task_input()["base"] == "nvidia/cuda:12.8.1-base-ubuntu22.04"
+    assert recipe().task_input()["base"] == "debian:12-slim"
+    given = recipe(CUDA12, training_image_base="ubuntu:24.04", training_image_base_archive="/b.tar").task_input()
     assert (given["base"], given["base_archive"]) == ("ubuntu:24.04", "/b.tar")
 
 
@@ -331,7 +338,7 @@ def test_a_name_that_is_known_is_not_worked_out_again(own: Path, tmp_path: Path)
         again = recipe(**given, swarmspeed_image=first.reference)
         assert again.reference == first.reference
         assert [name for name in again.files if name.startswith((TREE, DIGEST))] == []
-        assert again.act() == first.act()
+        assert again.task_input() == first.task_input()
 
 
 @pytest.mark.parametrize(
@@ -343,12 +350,12 @@ def test_a_name_that_is_known_is_not_worked_out_again(own: Path, tmp_path: Path)
     ],
 )
 def test_an_image_that_is_not_built_has_the_name_that_is_given(name: str, repo: str, wanted: str) -> None:
-    wishes = {**WISHES, "training_image_source": "pull", "training_image_name": name}
-    assert (named(wishes), repository(wishes)) == (wanted, repo)
-    assert repository(WISHES) == "swarmspeed/lab"
+    role_vars = {**ROLE_VARS, "training_image_source": "pull", "training_image_name": name}
+    assert (named(role_vars), repository(role_vars)) == (wanted, repo)
+    assert repository(ROLE_VARS) == "swarmspeed/lab"
 
 
 def test_a_source_of_deepspeed_that_is_none_is_trouble() -> None:
-    wishes = {**WISHES, "training_image_deepspeed_source": "nonsense"}
-    found = recipe_of(wishes, Inputs(CLUSTER, {name: text(name) for name in files(wishes)}))
+    role_vars = {**ROLE_VARS, "training_image_deepspeed_source": "nonsense"}
+    found = recipe_of(role_vars, Inputs(CLUSTER, {name: text(name) for name in files(role_vars)}))
     assert isinstance(found, Trouble) and found.subject == "training_image_deepspeed_source"

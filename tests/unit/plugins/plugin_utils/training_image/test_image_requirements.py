@@ -14,7 +14,7 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_image 
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_image.inputs import Trouble
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_image.requirements import pins_of
 
-from tests.image_nodes import CLUSTER, WISHES, plan, recipe, text
+from tests.image_nodes import CLUSTER, ROLE_VARS, plan, recipe, text
 
 
 @pytest.fixture(name="source")
@@ -29,9 +29,9 @@ def job(source: Path, script: str = "src/train.py", **more: Any) -> dict[str, An
     return {"workspace_source": str(source), "deepspeed_launch_script": script, **more}
 
 
-def trouble(**wished: Any) -> str:
-    wishes = {**WISHES, **wished}
-    found = recipes.recipe(wishes, Inputs(CLUSTER, {name: text(name) for name in recipes.files(wishes)}))
+def trouble(**desired: Any) -> str:
+    role_vars = {**ROLE_VARS, **desired}
+    found = recipes.recipe(role_vars, Inputs(CLUSTER, {name: text(name) for name in recipes.files(role_vars)}))
     assert isinstance(found, Trouble)
     return str(found)
 
@@ -45,7 +45,7 @@ def test_the_nearest_file_goes_into_the_image(source: Path, place: str, script: 
     found = recipe(**job(source, script))
     assert found.requirements.path == place and found.requirements.text == "near\n"
     assert found.reference != without.reference and "--requirement" in found.dockerfile
-    sent = {one["path"]: one["content"] for one in found.act()["texts"]}
+    sent = {one["path"]: one["content"] for one in found.task_input()["texts"]}
     assert sent["requirements.txt"] == "near\n" and "requirements.txt" not in without.dockerfile
 
 

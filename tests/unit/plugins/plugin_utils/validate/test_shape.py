@@ -126,6 +126,6 @@ def test_what_python_raises_becomes_one_line() -> None:
     assert str(caught.value) == (
         f"swarmspeed.cluster.thing: this is not what thing returned (KeyError 'a\\nb'). {REMEDY}."
     )
-    acts = one_line("x", "y", AnsibleActionFail)(lambda: 1 / 0)
+    task_inputs = one_line("x", "y", AnsibleActionFail)(lambda: 1 / 0)
     with pytest.raises(AnsibleActionFail):
-        acts()
+        task_inputs()

@@ -20,7 +20,7 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.outcome im
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.text import change_lines, drift_text
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.variables import VariableError
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.workspace.environment import CUDA_SCRIPT, cuda_home
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.workspace.gathered import by_wishes
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.workspace.gathered import by_role_vars
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.workspace.planner import (
     LISTED,
     NOTHING,
@@ -31,7 +31,7 @@ from hypothesis import strategies as st
 
 from tests.effort import examples
 from tests.role_values import NODES, value, variables
-from tests.workspace_nodes import CLUSTER, HERE, PATH, PYTHON, RECORD, ROOT, SOURCE, WISHES, act, host, plan
+from tests.workspace_nodes import CLUSTER, HERE, PATH, PYTHON, RECORD, ROLE_VARS, ROOT, SOURCE, host, plan, task_input
 
 WITH: dict[str, Any] = {"workspace_python_environment": PYTHON}
 EMPTY = hashlib.sha256().hexdigest()
@@ -42,7 +42,7 @@ AS_REQUESTED = "cf2b4c098ba30254"
 
 
 def wanted(**changed: Any) -> str:
-    return str(act(plan(host(), **{**WITH, **changed}))["wanted"])
+    return str(task_input(plan(host(), **{**WITH, **changed}))["wanted"])
 
 
 # What is gathered
@@ -52,32 +52,32 @@ def test_whatever_is_compared_is_gathered(tmp_path: Path) -> None:
     (tmp_path / ".git").mkdir()
     (tmp_path / ".git/index").write_text("1", encoding="utf-8")
     (tmp_path / "train.py").write_text("", encoding="utf-8")
-    found = by_wishes({**WISHES, **WITH, "workspace_source": str(tmp_path), "workspace_apt_packages": ["git"]})
+    found = by_role_vars({**ROLE_VARS, **WITH, "workspace_source": str(tmp_path), "workspace_apt_packages": ["git"]})
     tree = f"{CODE}/{code_digest({'train.py': EMPTY}, str(tmp_path))}"
     assert found["trees"] == {PATH: {"train.py": EMPTY, f"{tree}/train.py": EMPTY}}
     assert found["code"] == PATH
     assert found["files"] == [{"path": PYTHON}, {"path": RECORD, "content": True}]
     assert found["jobs"] == f"{ROOT}/jobs"
     planned = plan(host(packages={}), **WITH, workspace_apt_packages=["git"])
-    assert act(planned)["packages"] == found["packages"]
+    assert task_input(planned)["packages"] == found["packages"]
     assert found["packages"] == ["python3", "python3-venv", "python3-dev", "g++", "make", "numactl", "git"]
 
 
 def test_of_a_node_without_code_and_environment_only_the_folder_is_named() -> None:
     """Below it no link is followed, whatever file another role has node_facts read."""
     folders = {"cluster": "lab", "root": ROOT, "paths": [ROOT, PATH]}
-    assert by_wishes({**WISHES, "workspace_source": ""}) == {"trees": {PATH: {}}, "folders": folders}
+    assert by_role_vars({**ROLE_VARS, "workspace_source": ""}) == {"trees": {PATH: {}}, "folders": folders}
 
 
 def test_a_source_that_is_no_folder_is_named(tmp_path: Path) -> None:
     with pytest.raises(
         VariableError, match=rf"^workspace_source: {tmp_path}/gone is not a directory on the controller$"
     ):
-        by_wishes({**WISHES, "workspace_source": str(tmp_path / "gone")})
+        by_role_vars({**ROLE_VARS, "workspace_source": str(tmp_path / "gone")})
 
 
 def test_the_bundle_has_the_packages_that_an_environment_needs() -> None:
-    packages = by_wishes({**WISHES, **WITH, "workspace_source": ""})["packages"]
+    packages = by_role_vars({**ROLE_VARS, **WITH, "workspace_source": ""})["packages"]
     for environment, wanted_there in ((PYTHON, packages), ("", [])):
         given_there = variables("workspace", "host", workspace_python_environment=environment)
         assert value("_host_bundle_workspace", given_there) == wanted_there
@@ -86,10 +86,10 @@ def test_the_bundle_has_the_packages_that_an_environment_needs() -> None:
 # Code
 
 
-@pytest.mark.parametrize("wished", [{}, {"workspace_source": ""}])
-def test_nothing_to_do(wished: dict[str, Any]) -> None:
-    made = plan(host(), **wished)
-    assert (made.changes, made.refusals) == ((), ()) and act(made) == NOTHING
+@pytest.mark.parametrize("desired", [{}, {"workspace_source": ""}])
+def test_nothing_to_do(desired: dict[str, Any]) -> None:
+    made = plan(host(), **desired)
+    assert (made.changes, made.refusals) == ((), ()) and task_input(made) == NOTHING
 
 
 def test_each_file_is_named_with_what_becomes_of_it() -> None:
@@ -102,7 +102,7 @@ def test_each_file_is_named_with_what_becomes_of_it() -> None:
         f"{PATH}/data/a.txt is missing",
         f"{PATH}/train.py is different, wanted is as in {SOURCE}",
     ]
-    assert act(made)["code"] == {
+    assert task_input(made)["code"] == {
         "folders": [{"path": ROOT, "mode": "0700"}, {"path": PATH, "mode": "0755"}],
         "source": SOURCE,
         "path": PATH,
@@ -120,7 +120,7 @@ def test_each_file_is_named_with_what_becomes_of_it() -> None:
 def test_a_workspace_of_the_users_keeps_its_mode(state: str) -> None:
     found = host(missing=["data/a.txt"])
     found["folders"] = {ROOT: {"real": ROOT, "state": "ours"}, PATH: {"real": PATH, "state": state}}
-    assert act(plan(found))["code"]["folders"] == [{"path": ROOT, "mode": "0700"}]
+    assert task_input(plan(found))["code"]["folders"] == [{"path": ROOT, "mode": "0700"}]
 
 
 def planned(**facts: Any) -> tuple[list[str], Mapping[str, Any], Plan]:
@@ -130,7 +130,7 @@ def planned(**facts: Any) -> tuple[list[str], Mapping[str, Any], Plan]:
     found["code"] = {**found["code"], **code}
     made = plan(found)
     lines = [line for change in made.changes for line in change_lines(change)]
-    return lines, act(made).get("code", {}), plan(made.facts[HERE])
+    return lines, task_input(made).get("code", {}), plan(made.facts[HERE])
 
 
 def test_the_code_that_runs_start_from_is_written_whole() -> None:
@@ -181,13 +181,13 @@ def test_of_a_repository_the_fetched_files_are_compared_and_sent(tmp_path: Path)
     name = "https://example.com/t.git at v1 (commit 0123456789ab)"
     of = {"workspace_source": "https://example.com/t.git", "workspace_source_ref": "v1"}
     fetched: dict[str, Any] = {**of, "swarmspeed_source": {"folder": str(tmp_path), "name": name}}
-    assert "train.py" in by_wishes({**WISHES, **fetched})["trees"][PATH]
+    assert "train.py" in by_role_vars({**ROLE_VARS, **fetched})["trees"][PATH]
     made = plan(host(missing=["train.py"]), **fetched)
     assert [change_lines(change) for change in made.changes] == [[f"+ {PATH}/train.py: as in {name}"]]
-    assert act(made)["code"]["source"] == str(tmp_path)
+    assert task_input(made)["code"]["source"] == str(tmp_path)
     # What could not be fetched was reported by then.
     failed: dict[str, Any] = {**of, "swarmspeed_source": {"folder": "", "name": ""}}
-    assert by_wishes({**WISHES, **failed})["trees"] == {PATH: {}}
+    assert by_role_vars({**ROLE_VARS, **failed})["trees"] == {PATH: {}}
     assert plan(host(missing=["train.py"]), **failed).changes == ()
 
 
@@ -195,7 +195,7 @@ def test_a_relative_source_starts_where_the_playbook_is_run(tmp_path: Path, monk
     (tmp_path / "src").mkdir()
     (tmp_path / "src" / "train.py").write_text("", encoding="utf-8")
     monkeypatch.setenv("PWD", str(tmp_path))
-    assert "train.py" in by_wishes({**WISHES, "workspace_source": "src"})["trees"][PATH]
+    assert "train.py" in by_role_vars({**ROLE_VARS, "workspace_source": "src"})["trees"][PATH]
 
 
 def test_of_many_files_some_are_named_and_the_others_counted() -> None:
@@ -210,7 +210,7 @@ def test_what_a_name_holds_is_not_obeyed_by_a_terminal() -> None:
     made = plan(host(missing=names, differing=["c d"]))
     text = "\n".join(line for change in made.changes for line in change_lines(change))
     assert not {"\x1b", "\u202e"} & set(text) and len(text.splitlines()) == len(made.changes)
-    assert act(made)["code"]
+    assert task_input(made)["code"]
 
 
 def test_facts_of_an_earlier_form_say_less() -> None:
@@ -222,11 +222,13 @@ def test_facts_of_an_earlier_form_say_less() -> None:
 
 
 def test_it_is_made_where_the_job_runs() -> None:
-    def nodes(**wished: Any) -> list[str]:
-        made = plan(*[host(packages={})] * 3, **{**WITH, **wished})
-        having = [name for name in NODES if act(made, name)["interpreter"]]
-        assert all(act(made, name)["nodes"] == having for name in NODES)
-        assert all(bool(act(made, name)["environment"]) == bool(act(made, name)["packages"]) for name in NODES)
+    def nodes(**desired: Any) -> list[str]:
+        made = plan(*[host(packages={})] * 3, **{**WITH, **desired})
+        having = [name for name in NODES if task_input(made, name)["interpreter"]]
+        assert all(task_input(made, name)["nodes"] == having for name in NODES)
+        assert all(
+            bool(task_input(made, name)["environment"]) == bool(task_input(made, name)["packages"]) for name in NODES
+        )
         return having
 
     assert nodes() == list(NODES)
@@ -240,13 +242,13 @@ def test_a_filter_of_the_job_that_names_no_host_is_refused_here_too() -> None:
     (refusal,) = made.refusals
     assert "gpu9" in refusal.text and "\n" not in refusal.sentence
     assert refusal.remedy == "correct deepspeed_launch_include and deepspeed_launch_exclude"
-    assert made.changes == () and act(made)["environment"] == {}
+    assert made.changes == () and task_input(made)["environment"] == {}
 
 
 @pytest.mark.parametrize("cluster", [{}, {"hosts": list(NODES)}])
 def test_where_the_cluster_is_not_known_nothing_is_made(cluster: dict[str, Any]) -> None:
     made = plan(host(), cluster=cluster, **WITH)
-    assert (made.changes, made.refusals, act(made)) == ((), (), NOTHING)
+    assert (made.changes, made.refusals, task_input(made)) == ((), (), NOTHING)
 
 
 @pytest.mark.parametrize(
@@ -261,13 +263,13 @@ def test_what_lies_there_is_known_by_its_record(record: str | None, folder: bool
     made = plan(host(record=record, folder=folder), **WITH)
     line = f"{sign} Python environment {PYTHON}: {before}torch==2.13.0, deepspeed==0.19.8"
     assert [change_lines(change) for change in made.changes] == [[line]] and made.refusals == ()
-    assert act(made)["made"] is (record is not None)
+    assert task_input(made)["made"] is (record is not None)
 
 
-def test_an_environment_that_is_as_wished_stays() -> None:
+def test_an_environment_that_is_as_desired_stays() -> None:
     made = plan(host(record=f"{AS_REQUESTED}\n", jobs={"a": "running"}), **WITH)
     assert (made.changes, made.refusals) == ((), ())
-    assert act(made) == {
+    assert task_input(made) == {
         **NOTHING,
         "nodes": list(NODES),
         "interpreter": f"{PYTHON}/bin/python",
@@ -279,7 +281,7 @@ def test_an_environment_that_is_as_wished_stays() -> None:
 def test_a_folder_of_somebody_else_is_not_emptied() -> None:
     (refusal,) = plan(host(folder=True), **WITH).refusals
     assert refusal.text == f"{PYTHON} is there already and was not made by this role; it would be emptied"
-    assert act(plan(host(folder=True), **WITH))["made"] is False
+    assert task_input(plan(host(folder=True), **WITH))["made"] is False
 
 
 def test_a_running_job_keeps_its_environment() -> None:
@@ -350,14 +352,16 @@ def test_the_wheels_count_by_name() -> None:
     assert len({of("a-1.whl"), of("a-2.whl"), of()}) == 3
     # With wheels no index is asked, so another index makes no other environment.
     assert of("a-1.whl", workspace_python_torch_index="https://mirror.example/cpu") == of("a-1.whl")
-    assert list(WorkspacePlanner().files({**WISHES, **WITH, **WHEELS})) == [f"{NAMES}/srv/wheels", CUDA_SCRIPT]
-    without = {**WISHES, **WITH, **WHEELS, "workspace_python_compiler": False}
+    assert list(WorkspacePlanner().files({**ROLE_VARS, **WITH, **WHEELS})) == [f"{NAMES}/srv/wheels", CUDA_SCRIPT]
+    without = {**ROLE_VARS, **WITH, **WHEELS, "workspace_python_compiler": False}
     assert list(WorkspacePlanner().files(without)) == [f"{NAMES}/srv/wheels"]
-    assert list(WorkspacePlanner().files({**WISHES, **WHEELS})) == []
+    assert list(WorkspacePlanner().files({**ROLE_VARS, **WHEELS})) == []
 
 
 def test_the_commands_that_make_it() -> None:
-    made = act(plan(host(), **WITH, workspace_python_packages=["scikit-learn"], workspace_python_torch="torch==2 x"))
+    made = task_input(
+        plan(host(), **WITH, workspace_python_packages=["scikit-learn"], workspace_python_torch="torch==2 x")
+    )
     found = made["environment"]
     pip = [f"{PYTHON}/bin/python", "-m", "pip", "install", "--disable-pip-version-check", "--no-cache-dir", "--quiet"]
     assert found["create"] == ["python3", "-m", "venv", PYTHON]
@@ -376,9 +380,9 @@ def test_the_commands_that_make_it() -> None:
 
 def test_on_gpus_nothing_is_compiled_that_is_not_named() -> None:
     cluster = {**CLUSTER, "accelerator": "cuda"}
-    found = act(plan(host(), cluster=cluster, **WITH))["environment"]["variables"]
+    found = task_input(plan(host(), cluster=cluster, **WITH))["environment"]["variables"]
     assert found["CUDA_VISIBLE_DEVICES"] == "" and not [name for name in found if name.startswith("DS_BUILD")]
-    named = act(plan(host(), cluster=cluster, **WITH, workspace_python_deepspeed_ops=["cpu_adam"]))
+    named = task_input(plan(host(), cluster=cluster, **WITH, workspace_python_deepspeed_ops=["cpu_adam"]))
     assert named["environment"]["variables"]["DS_BUILD_CPU_ADAM"] == "1"
     assert "CUDA_VISIBLE_DEVICES" not in named["environment"]["variables"]
 
@@ -392,7 +396,7 @@ CUDA: dict[str, Any] = {
 
 
 def test_on_gpus_the_compiler_comes_from_wheels_and_the_operators_of_the_job_are_compiled() -> None:
-    found = act(plan(host(), cluster=CUDA, files={CUDA_SCRIPT: "the script\n"}, **WITH))["environment"]
+    found = task_input(plan(host(), cluster=CUDA, files={CUDA_SCRIPT: "the script\n"}, **WITH))["environment"]
     assert found["compiler"] == {
         "script": f"{PYTHON}/cuda_home.py",
         "content": "the script\n",
@@ -402,12 +406,12 @@ def test_on_gpus_the_compiler_comes_from_wheels_and_the_operators_of_the_job_are
     built = found["variables"]
     assert (built["CUDA_HOME"], built["TORCH_CUDA_ARCH_LIST"]) == (f"{PYTHON}/cuda", "8.0;9.0")
     assert built["DS_BUILD_FUSED_ADAM"] == "1" and "CUDA_VISIBLE_DEVICES" not in built
-    wheels = act(plan(host(), cluster=CUDA, **WITH, **WHEELS))["environment"]["compiler"]["variables"]
+    wheels = task_input(plan(host(), cluster=CUDA, **WITH, **WHEELS))["environment"]["compiler"]["variables"]
     assert (wheels["PIP_NO_INDEX"], wheels["PIP_FIND_LINKS"]) == ("1", f"{ROOT}/wheelhouse")
 
 
 @pytest.mark.parametrize(
-    ("cluster", "wished"),
+    ("cluster", "desired"),
     [
         ({**CUDA, "accelerator": "cpu"}, {}),
         (CUDA, {"workspace_python_compiler": False}),
@@ -416,16 +420,16 @@ def test_on_gpus_the_compiler_comes_from_wheels_and_the_operators_of_the_job_are
         ({**CUDA, "versions": {**CUDA["versions"], "compiler": []}}, {}),  # CUDA 12
     ],
 )
-def test_without_a_fitting_compiler_none_is_installed(cluster: dict[str, Any], wished: dict[str, Any]) -> None:
-    found = act(plan(host(), cluster=cluster, **WITH, **wished))["environment"]
+def test_without_a_fitting_compiler_none_is_installed(cluster: dict[str, Any], desired: dict[str, Any]) -> None:
+    found = task_input(plan(host(), cluster=cluster, **WITH, **desired))["environment"]
     assert found["compiler"] == {} and "CUDA_HOME" not in found["variables"]
-    assert cuda_home({**WISHES, **WITH, **wished}, cluster) == ""
+    assert cuda_home({**ROLE_VARS, **WITH, **desired}, cluster) == ""
 
 
 def test_ranks_find_it_by_the_same_rule() -> None:
-    assert cuda_home({**WISHES, **WITH}, CUDA) == f"{PYTHON}/cuda"
-    assert cuda_home({**WISHES, **WITH, "workspace_python_torch": "torch==2.13.0"}, CUDA) == f"{PYTHON}/cuda"
-    assert cuda_home(WISHES, CUDA) == ""  # no environment of this role's
+    assert cuda_home({**ROLE_VARS, **WITH}, CUDA) == f"{PYTHON}/cuda"
+    assert cuda_home({**ROLE_VARS, **WITH, "workspace_python_torch": "torch==2.13.0"}, CUDA) == f"{PYTHON}/cuda"
+    assert cuda_home(ROLE_VARS, CUDA) == ""  # no environment of this role's
 
 
 def test_another_compiler_makes_another_environment() -> None:
@@ -435,7 +439,7 @@ def test_another_compiler_makes_another_environment() -> None:
 
 
 def test_with_a_wheelhouse_no_index_is_asked() -> None:
-    found = act(plan(host(), **WITH, **WHEELS, files={f"{NAMES}/srv/wheels": "a-1.whl"}))["environment"]
+    found = task_input(plan(host(), **WITH, **WHEELS, files={f"{NAMES}/srv/wheels": "a-1.whl"}))["environment"]
     for name in ("torch", "tools", "deepspeed", "rest"):
         command = " ".join(found[name])
         assert f"--no-index --find-links {ROOT}/wheelhouse" in command and "--index-url" not in command
@@ -463,13 +467,13 @@ def test_what_is_applied_is_not_planned_again(
     exclude: str,
 ) -> None:
     facts = host(*code, record, jobs=jobs, packages=packages)
-    wished = {**WITH, "deepspeed_launch_exclude": exclude}
-    made = plan(facts, **wished)
-    doing = act(made)
+    desired = {**WITH, "deepspeed_launch_exclude": exclude}
+    made = plan(facts, **desired)
+    doing = task_input(made)
     assert bool(made.changes) == bool(doing["code"] or doing["packages"] or doing["environment"])
     assert bool(doing["code"]) == any(code)
     if exclude == HERE:
         assert not (doing["packages"] or doing["environment"] or made.refusals)
-    after = plan(made.facts[HERE], **wished)
+    after = plan(made.facts[HERE], **desired)
     assert (after.changes, after.refusals) == ((), ())
     json.dumps(outcome(made, "run", ["workspace"]))
