@@ -16,7 +16,7 @@ import pytest
 import yaml
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.transfer.image.content import content_of_image
 
-from tests.engines import has_image, image_ids, inspect
+from tests.engines import has_image, image_names, inspect
 from tests.image_runs import FOLDER, REPOSITORY, build
 from tests.playbook_run import NODES, Run, container, inside, job, on, playbook, ssh, variables
 
@@ -93,4 +93,4 @@ def test_an_archive_without_a_tag_gets_the_name_that_is_requested(tmp_path: Path
     playbook("site", "--tags", "training_image", *requested).done(change=False)
     for name in NODES:
         on(name, f"docker rmi -f own/archive:1; docker rmi own/base:1; rm -rf {FOLDER}; true")
-        assert image_ids(name, REPOSITORY) == set()
+    assert {name: image_names(name, REPOSITORY) for name in NODES} == {name: set() for name in NODES}

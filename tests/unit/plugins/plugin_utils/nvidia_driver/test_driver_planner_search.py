@@ -132,6 +132,9 @@ def test_once_all_is_done_nothing_is_left_to_do(node: dict[str, Any], desired: A
         assert made.facts["gpu1"] is node
         return
     after = planned(made.facts["gpu1"], **desired)
+    if task_input(made)["load"] and node["gpu"]["nvswitches"] and task_input(after)["install"]:
+        # Whether the fabric manager is missing is judged once the driver runs (docs/gpu_hosts.md).
+        after = planned(after.facts["gpu1"], **desired)
     assert [change.what for change in after.changes] == [] and after.refusals == ()
     done = task_input(after)
     assert not any(done[name] for name in ("preview", "install", "load", "reboot", "hold", "release", "record"))
