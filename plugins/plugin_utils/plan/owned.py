@@ -79,6 +79,11 @@ def real_paths(facts: Mapping[str, Any]) -> dict[str, str]:
     return {path: str(_folder(facts, path).get("real") or path) for path in _folders(facts)}
 
 
+def is_absent(facts: Mapping[str, Any], path: str) -> bool:
+    """Whether it is known that the host has neither a folder nor anything else there."""
+    return _state(facts, path) == ABSENT
+
+
 def _folders(facts: Mapping[str, Any]) -> Mapping[str, Any]:
     found = facts.get("folders")
     return found if isinstance(found, Mapping) else {}

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -48,6 +49,12 @@ def device_paths(role_vars: Mapping[str, Any]) -> list[str]:
     return [device.group(1) for device in found if device]
 
 
+def volume_sources(role_vars: Mapping[str, Any]) -> list[str]:
+    """Return the hosts' paths that are mounted, in normal form: facts say whether they are there."""
+    sources = (str(volume).partition(":")[0] for volume in role_vars["training_container_volumes"] or [])
+    return list(dict.fromkeys(posixpath.normpath(source) for source in sources if source.startswith("/")))
+
+
 def ours(role_vars: Mapping[str, Any]) -> list[str]:
     """Return the folders of which it is recorded whether they are ours."""
     return [str(role_vars["cluster_root"]), f"{role_vars['cluster_root']}/jobs", workspace_of(role_vars)]
@@ -57,7 +64,9 @@ def _by_role_vars(role_vars: Mapping[str, Any]) -> dict[str, Any]:
     files = [{"path": path} for path in (*folders_of(role_vars), *device_paths(role_vars))]
     return {
         "files": files,
-        "folders": requested_folders(role_vars, dict.fromkeys([*ours(role_vars), *paths(role_vars)])),
+        "folders": requested_folders(
+            role_vars, dict.fromkeys([*ours(role_vars), *paths(role_vars), *volume_sources(role_vars)])
+        ),
     }
 
 

@@ -13,11 +13,18 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from ansible.module_utils.common.text.formatters import human_to_bytes
+
+from ...module_utils.owned.system_folders import is_below
 from ..core.values import mapping
 from ..plan.controller import TEXT
-from .gathered import DEVICE, DEVICES
-from .values import GROUPS, PORTS, SECURITY_OPTS, Wrong, entries, wrong_values
+from ..plan.owned import is_absent
+from .gathered import DEVICE, DEVICES, folders_of, volume_sources
+from .values import GROUPS, PORTS, SECURITY_OPTS, VOLUMES, Wrong, entries, wrong_values
 
+SHM_SIZE = "training_container_shm_size"
+_MADE_BY_ROLES = ("/dev", "/run", "/var/run", "/var/lib/docker", "/etc/ssl/certs")
+"""What is below these may come with the driver, the engine, or a certificate that role host installs."""
 SECCOMP, PID_MODE = "training_container_seccomp_profile", "training_container_pid_mode"
 PREFIX = "seccomp="
 
@@ -79,6 +86,24 @@ def problems(
             yield (
                 f"{DEVICES}: there is no {parts.group(1)} on this host",
                 "load the kernel module that makes it, or name other devices for this host",
+            )
+    yield from _missing_sources(role_vars, facts)
+    memory, requested = mapping(facts.get("system")).get("memory_bytes"), str(role_vars[SHM_SIZE])
+    if isinstance(memory, int) and requested != "auto" and human_to_bytes(requested) > memory:
+        yield (
+            f"{SHM_SIZE}: {requested} is more than the memory of this host ({memory / 1024**3:.1f} GiB)",
+            f"set it to auto, which is half of the memory, or to at most {memory // 1024**3}g",
+        )
+
+
+def _missing_sources(role_vars: Mapping[str, Any], facts: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield what is mounted and does not exist: the engine would make an empty folder, and the job find no data."""
+    made = [*_MADE_BY_ROLES, str(role_vars["cluster_root"]), *folders_of(role_vars)]
+    for source in volume_sources(role_vars):
+        if is_absent(facts, source) and not any(is_below(source, path) for path in made):
+            yield (
+                f"{VOLUMES}: {source} does not exist on this host",
+                "correct the path, mount the file system, or create the folder",
             )
 
 

@@ -24,12 +24,16 @@ from tests.training_nodes import HOST, NAME, ROLE, ROLE_VARS, facts, plan, runni
 
 SECCOMP, PID = "training_container_seccomp_profile", "training_container_pid_mode"
 PORTS, DEVICES, GROUPS = (f"training_container_{name}" for name in ("published_ports", "devices", "groups"))
-OPTIONS = "training_container_security_opts"
+OPTIONS, VOLUMES = "training_container_security_opts", "training_container_volumes"
+SHM_SIZE = "training_container_shm_size"
 FILE = "text:profiles/mpi.json"
 PROFILE = json.dumps({"defaultAction": "SCMP_ACT_ERRNO", "syscalls": []}, indent=2)
 FILES = {FILE: PROFILE}
 CHOSEN: dict[str, Any] = {SECCOMP: "profiles/mpi.json"}
-HERE = {"files": {"/dev/fuse": {"exists": True}, "/dev/kfd": {"exists": False}}}
+HERE = {
+    "files": {"/dev/fuse": {"exists": True}, "/dev/kfd": {"exists": False}},
+    "system": {"memory_bytes": 64 << 30},
+}
 
 
 def only(name: str, *values: Any) -> dict[str, Any]:
@@ -132,10 +136,38 @@ def test_what_is_no_profile(text: str, why: str) -> None:
             f"{SECCOMP}: it is set, and so is seccomp=… in {OPTIONS}",
             "leave one of them out",
         ),
+        (
+            {SHM_SIZE: "65g"},
+            f"{SHM_SIZE}: 65g is more than the memory of this host (64.0 GiB)",
+            "set it to auto, which is half of the memory, or to at most 64g",
+        ),
     ],
 )
 def test_what_is_refused(desired: dict[str, Any], text: str, remedy: str) -> None:
     assert wrong(FILES, **desired) == [(text, remedy)]
+
+
+def test_shared_memory_may_be_all_that_a_host_has() -> None:
+    assert wrong({}, **{SHM_SIZE: "64g"}) == wrong({}, **{SHM_SIZE: f"{64 << 30}b"}) == []
+
+
+def test_a_mount_whose_source_is_missing_is_refused() -> None:
+    below = f"{ROLE_VARS['cluster_root']}/more"
+    states = {"/data": "absent", "/here": "in_use", below: "absent", "/run/docker.sock": "absent"}
+    folders = {path: {"real": path, "state": state} for path, state in states.items()}
+    volumes = [*(f"{path}/:/inside{path}:ro" for path in states), "named:/named", "/unknown:/unknown"]
+    assert list(problems({**ROLE_VARS, VOLUMES: volumes}, {"folders": folders}, {})) == [
+        (
+            f"{VOLUMES}: /data does not exist on this host",
+            "correct the path, mount the file system, or create the folder",
+        )
+    ]
+
+
+def test_the_sources_of_mounts_are_gathered() -> None:
+    desired = {**ROLE_VARS, VOLUMES: ["/data/:/data:ro", "/data:/again", "named:/named", "./x:/x"]}
+    assert GATHERED.by_role_vars is not None
+    assert [path for path in GATHERED.by_role_vars(desired)["folders"]["paths"] if "data" in path][-1:] == ["/data"]
 
 
 def test_in_the_hosts_network_nothing_is_published() -> None:
