@@ -30,7 +30,7 @@ FILE = "text:profiles/mpi.json"
 PROFILE = json.dumps({"defaultAction": "SCMP_ACT_ERRNO", "syscalls": []}, indent=2)
 FILES = {FILE: PROFILE}
 CHOSEN: dict[str, Any] = {SECCOMP: "profiles/mpi.json"}
-HERE = {
+HERE: dict[str, Any] = {
     "files": {"/dev/fuse": {"exists": True}, "/dev/kfd": {"exists": False}},
     "system": {"memory_bytes": 64 << 30},
 }
