@@ -29,6 +29,7 @@ def test_each_option_reaches_the_engine_and_what_runs_inside(tmp_path: Path) -> 
         training_container_published_ports=[f"127.0.0.1:{PORT}:{PORT}"],
         training_container_devices=["/dev/null:/dev/swarmspeed-null:r"],
         training_container_groups=["4242"],
+        training_container_sysctls={"net.ipv4.tcp_keepalive_time": 300, "kernel.sem": "250 32000 100 128"},
     )
     try:
         site(*ROLES, *given).done(change=True)
@@ -36,6 +37,9 @@ def test_each_option_reaches_the_engine_and_what_runs_inside(tmp_path: Path) -> 
         playbook("verify", *ROLES, *given).done(change=False)
         assert inspect("lab2", "container", container("lab2"))["HostConfig"]["PidMode"] == "host"
         assert "4242" in inside("lab2", "id -G").split()
+        assert inside("lab2", "cat /proc/sys/net/ipv4/tcp_keepalive_time /proc/sys/kernel/sem").split() == [
+            *("300", "250", "32000", "100", "128")
+        ]
         assert inside("lab2", "ls -l /dev/swarmspeed-null").startswith("c")
         assert inside("lab2", "mkfifo /tmp/denied 2>&1 || true").strip().endswith("Operation not permitted")
         assert inside("lab2", "cat /proc/1/comm").strip() == "systemd"  # the node's own
@@ -57,3 +61,12 @@ def test_what_is_wrong_with_them_is_said_before_anything_is_changed() -> None:
     wrong = variables(training_container_published_ports=["8888"], training_container_devices=["/dev/none"])
     run = site(*ROLES, *wrong).refused("there is no /dev/none on this host", "'8888' is not [ADDRESS:]PORT:PORT")
     assert not any(run.changed.values())
+
+
+def test_what_only_a_host_can_show_is_refused_before_anything_is_changed() -> None:
+    wrong = variables(training_container_volumes=["/data/imagenet:/data:ro"], training_container_shm_size="900g")
+    run = site(*ROLES, *wrong).refused(
+        "/data/imagenet does not exist on this host", "900g is more than the memory of this host"
+    )
+    assert not any(run.changed.values())
+    assert on("lab2", "ls -d /data/imagenet 2>&1 || true").strip().endswith("No such file or directory")

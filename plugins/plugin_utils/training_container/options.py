@@ -17,10 +17,11 @@ from ansible.module_utils.common.text.formatters import human_to_bytes
 
 from ...module_utils.owned.system_folders import is_below
 from ..core.values import mapping
+from ..nccl_env.ranges import as_text
 from ..plan.controller import TEXT
 from ..plan.owned import is_absent
 from .gathered import DEVICE, DEVICES, folders_of, volume_sources
-from .values import GROUPS, PORTS, SECURITY_OPTS, VOLUMES, Wrong, entries, wrong_values
+from .values import GROUPS, PORTS, SECURITY_OPTS, SYSCTLS, VOLUMES, Wrong, entries, wrong_values
 
 SHM_SIZE = "training_container_shm_size"
 _MADE_BY_ROLES = ("/dev", "/run", "/var/run", "/var/lib/docker", "/etc/ssl/certs")
@@ -68,6 +69,7 @@ def options(role_vars: Mapping[str, Any], profile: str) -> dict[str, Any]:
         "pid_mode": str(role_vars[PID_MODE] or ""),
         "published_ports": [str(port) for port in role_vars[PORTS] or []],
         "groups": [str(group) for group in role_vars[GROUPS] or []],
+        "sysctls": {str(name): as_text(value) for name, value in mapping(role_vars[SYSCTLS]).items()},
         "seccomp": hashlib.sha256(profile.encode()).hexdigest() if profile else "",
     }
     return {name: value for name, value in found.items() if value}

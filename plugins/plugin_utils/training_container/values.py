@@ -17,13 +17,14 @@ from typing import Any, NamedTuple
 from ansible.module_utils.common.validation import check_type_list
 
 from ..core.kinds import KINDS
+from ..core.values import mapping
 from .mounts import wrong_volumes
 
 SECURITY_OPTS = "training_container_security_opts"
 PORTS, GROUPS = "training_container_published_ports", "training_container_groups"
-VOLUMES = "training_container_volumes"
+VOLUMES, SYSCTLS = "training_container_volumes", "training_container_sysctls"
 READ = (
-    *(SECURITY_OPTS, PORTS, VOLUMES),
+    *(SECURITY_OPTS, PORTS, VOLUMES, SYSCTLS),
     *("cluster_network_mode", "cluster_root", "assets_sources", "assets_path", "deepspeed_launch_vscode_extensions"),
 )
 """The variables that are read here."""
@@ -51,6 +52,10 @@ def entries(values: Mapping[str, Any], name: str) -> list[str]:
 def wrong_values(values: Mapping[str, Any]) -> Iterator[Wrong]:
     """Yield what cannot work on any host, from a host's variables; one that is not known is not judged."""
     yield from _ports(values)
+    of_network = [name for name in mapping(values.get(SYSCTLS)) if str(name).startswith("net.")]
+    if of_network and values.get("cluster_network_mode") == "host":
+        text = f"with cluster_network_mode: host {', '.join(of_network)} would be the host's own, which Docker refuses"
+        yield Wrong(SYSCTLS, text, "set it in host_sysctls")
     for volume in wrong_volumes(entries(values, VOLUMES), values):
         yield Wrong(VOLUMES, *volume)
 

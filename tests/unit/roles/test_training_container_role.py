@@ -239,17 +239,19 @@ def test_options_that_are_set_are_given_to_the_engine() -> None:
             training_container_published_ports=["127.0.0.1:8888:8888"],
             training_container_devices=["/dev/fuse"],
             training_container_groups=["44"],
+            training_container_sysctls={"kernel.sem": "1 2 3 4"},
         )
     )
     requested = container_of(made)
     assert requested["security_opts"] == ["no-new-privileges", 'seccomp={"defaultAction":"SCMP_ACT_ALLOW"}']
     assert (requested["pid_mode"], requested["groups"]) == ("host", ["44"])
+    assert requested["sysctls"] == {"kernel.sem": "1 2 3 4"}
     assert (requested["published_ports"], requested["devices"]) == (
         ["127.0.0.1:8888:8888"],
         ["/dev/fuse:/dev/fuse:rwm"],
     )
     unset = container_of(task_input(plan(facts())))
-    assert not {"pid_mode", "published_ports", "groups"} & set(unset)
+    assert not {"pid_mode", "published_ports", "groups", "sysctls"} & set(unset)
 
 
 def test_in_the_hosts_network_it_has_no_name_of_its_own() -> None:

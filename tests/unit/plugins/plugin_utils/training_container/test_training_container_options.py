@@ -25,7 +25,7 @@ from tests.training_nodes import HOST, NAME, ROLE, ROLE_VARS, facts, plan, runni
 SECCOMP, PID = "training_container_seccomp_profile", "training_container_pid_mode"
 PORTS, DEVICES, GROUPS = (f"training_container_{name}" for name in ("published_ports", "devices", "groups"))
 OPTIONS, VOLUMES = "training_container_security_opts", "training_container_volumes"
-SHM_SIZE = "training_container_shm_size"
+SHM_SIZE, SYSCTLS = "training_container_shm_size", "training_container_sysctls"
 FILE = "text:profiles/mpi.json"
 PROFILE = json.dumps({"defaultAction": "SCMP_ACT_ERRNO", "syscalls": []}, indent=2)
 FILES = {FILE: PROFILE}
@@ -63,6 +63,7 @@ def test_by_default_there_is_none_of_them() -> None:
         ({PID: "host"}, "pid_mode", "host"),
         ({PORTS: ["8888:8888", "[::1]:6006:6006/tcp"]}, "published_ports", ["8888:8888", "[::1]:6006:6006/tcp"]),
         ({GROUPS: [44, "render"]}, "groups", ["44", "render"]),
+        ({SYSCTLS: {"net.core.somaxconn": 1024}}, "sysctls", {"net.core.somaxconn": "1024"}),
         ({DEVICES: ["/dev/fuse"]}, "devices", ["/dev/fuse:/dev/fuse:rwm"]),
         (
             {DEVICES: ["/dev/fuse:/dev/f:r", "/dev/kmsg:rw"]},
@@ -135,6 +136,12 @@ def test_what_is_no_profile(text: str, why: str) -> None:
             {**CHOSEN, OPTIONS: ["seccomp=unconfined"]},
             f"{SECCOMP}: it is set, and so is seccomp=… in {OPTIONS}",
             "leave one of them out",
+        ),
+        (
+            {SYSCTLS: {"net.core.somaxconn": 1024, "kernel.shmmax": 1}, "cluster_network_mode": "host"},
+            f"{SYSCTLS}: with cluster_network_mode: host net.core.somaxconn would be the host's own, which Docker "
+            "refuses",
+            "set it in host_sysctls",
         ),
         (
             {SHM_SIZE: "65g"},
