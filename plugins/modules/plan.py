@@ -80,8 +80,8 @@ consents: {returned: with O(stage=make), type: dict, description: "By variable a
 drift: {returned: with O(stage=make), type: dict, description: "By host and role, one text for each change that
     C(verify.yml) fails on."}
 diffs: {returned: with O(stage=make), type: dict, description: "By host and role, the changes as Ansible's diffs."}
-task_inputs: {returned: with O(stage=make), type: dict, description: "By host and role, what the role's tasks read. May hold
-    secrets."}
+task_inputs: {returned: with O(stage=make), type: dict, description: "By host and role, what the role's tasks read. May
+    hold secrets."}
 whole_group: {returned: with O(stage=check), type: bool, description: Whether one of the roles concerns the cluster as a
     whole.}
 by_role:
