@@ -155,7 +155,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
         image = arguments["image"]
         if image:
             if not inside(str(image["path"])):
-                raise BundleError(f"the image is at {shown(image['path'])}, which is no path below it")
+                raise BundleError(f"the image is at {shown(image['path'])}, which is not a path below it")
             size, sha256 = digest(bundle / image["path"])
             name, dummy, tag = str(image["name"]).rpartition(":")
             yield Entry(

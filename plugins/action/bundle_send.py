@@ -54,7 +54,7 @@ class ActionModule(NodeAction):
             raise AnsibleActionFail(str(error)) from None
         except (BundleError, DebError, OSError) as error:
             raise AnsibleActionFail(
-                f"{folder}: {error}. Remedy: run bundle.yml again where there is internet."
+                f"{folder}: {error}. Remedy: run bundle.yml again where there is internet access."
             ) from error
         result.update(changed=True, sent=[deb.file for deb in debs], bytes=sum(deb.size for deb in debs))
         return result

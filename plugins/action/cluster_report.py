@@ -51,7 +51,8 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
         dummy, arguments = self.validate_argument_spec(argument_spec=SPEC)
         if not arguments["folder"]:
             raise AnsibleActionFail(
-                "There is nowhere to write the report to. Set cluster_reports_dir to a folder on the controller."
+                "cluster_reports_dir is empty, so the report cannot be written. Set cluster_reports_dir to a folder "
+                "on the controller."
             )
         folder = Path(arguments["folder"])
         path = folder / "report.html"

@@ -63,8 +63,8 @@ class ActionModule(FollowingAction):
 
         def lost(tries: int, problem: str) -> str:
             return (
-                f"The build was lost sight of after {tries} more tries ({problem}). "
-                "It goes on there: run again, and it is followed."
+                f"Lost contact with the build after {tries} more tries ({problem}). It continues in the background: "
+                "run again to follow it."
             )
 
         return self._patiently(ask, "running", "The build", lost)

@@ -65,7 +65,7 @@ class ActionModule(NodeAction):
                 raise AnsibleActionFail(str(error)) from error
             if right is None:
                 raise AnsibleActionFail(
-                    f"{item.path}: node_facts was not asked about this file. Add it to files: of the node_facts task."
+                    f"{item.path}: node_facts did not gather this file. Add it to files: of the node_facts task."
                 )
             if not right:
                 differing.append(item)

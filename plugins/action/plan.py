@@ -193,7 +193,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
             stopped = [other for other in plan["hosts"] if role in TOGETHER and plan["stops"][other].get(role)]
             if stopped:
                 first = plan["stops"][stopped[0]][role][0].rstrip(".")
-                raise AnsibleActionFail(f"{host}: nothing is done here, as {stopped[0]}: {first}.")
+                raise AnsibleActionFail(f"{host}: skipped because of {stopped[0]}: {first}.")
         changes = [
             {key: change[key] for key in ("role", "what", "action", "before", "after", "why")}
             for change in plan["document"]["changes"]

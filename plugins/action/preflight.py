@@ -255,7 +255,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
         return list(dict.fromkeys([*beside, str(self._loader.get_basedir())]))
 
     def _absolute(self, files: Mapping[str, Any]) -> dict[str, Any]:
-        """Make paths absolute as Ansible does, from the playbook's folder; what is no path stays for the check."""
+        """Make paths absolute as Ansible does, from the playbook's folder; what is not a path stays for the check."""
         return {
             name: self._loader.path_dwim(path) if isinstance(path, str) and path and "\0" not in path else path
             for name, path in files.items()
@@ -308,7 +308,7 @@ def invalid(name: str, option: Mapping[str, Any], value: Any) -> str | None:
     except WordsError as error:
         return str(error)
     result = ArgumentSpecValidator({name: type_of(option)}).validate({name: given})
-    # Ansible's own text for an unknown key is no sentence: "docker_daemon.y. Supported parameters include: x."
+    # Ansible's own text for an unknown key is not a sentence: "docker_daemon.y. Supported parameters include: x."
     messages = [
         f"{'no such key: ' if isinstance(error, UnsupportedError) else ''}{error.msg}" for error in result.errors
     ]
@@ -339,12 +339,12 @@ def check_skips(skip: Iterable[str]) -> None:
         if name not in known:
             if name in FORMER_CHECKS:
                 raise AnsibleActionFail(
-                    f"skip: {name} is a check of an earlier release, and part of {FORMER_CHECKS[name]} now. Remedy: "
+                    f"skip: {name} is a check of an earlier release and is now part of {FORMER_CHECKS[name]}. Remedy: "
                     f"take {name} out of preflight_skip."
                 )
             nearest = difflib.get_close_matches(name, known, n=1)
             meant = f"did you mean {nearest[0]}? Otherwise " if nearest else ""
-            raise AnsibleActionFail(f"skip: there is no check {name}. Remedy: {meant}{TABLES}.")
+            raise AnsibleActionFail(f"skip: unknown check {name}. Remedy: {meant}{TABLES}.")
 
 
 def outcome(report: Report) -> dict[str, Any]:

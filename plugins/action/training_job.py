@@ -154,7 +154,7 @@ class ActionModule(FollowingAction):
             lambda: self._module(args, task_vars, FOLLOW),
             "job",
             f"Job {name}",
-            lambda tries, problem: f"Job {name}: lost sight of it after {tries} more tries ({problem}). {stays}",
+            lambda tries, problem: f"Job {name}: lost contact after {tries} more tries ({problem}). {stays}",
         )
 
     def _module(self, args: dict[str, Any], task_vars: dict[str, Any] | None, module: str = MODULE) -> dict[str, Any]:

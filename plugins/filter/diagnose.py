@@ -30,7 +30,7 @@ def diagnose(log: Any, nodes: Any = ()) -> dict[str, Any]:
 
 
 class FilterModule:
-    """What Ansible asks for."""
+    """Ansible filter plugin."""
 
     def filters(self) -> dict[str, Callable[..., Any]]:
         """Return the filters by name."""

@@ -19,7 +19,7 @@ def driver_exclusion(held: Iterable[str]) -> str:
 
 
 class FilterModule:
-    """What Ansible asks for."""
+    """Ansible filter plugin."""
 
     def filters(self) -> dict[str, Callable[..., Any]]:
         """Return the filters by name."""

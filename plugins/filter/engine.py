@@ -36,7 +36,7 @@ def _mapping(name: str, value: Any) -> Mapping[str, Any]:
 
 
 class FilterModule:
-    """What Ansible asks for."""
+    """Ansible filter plugin."""
 
     def filters(self) -> dict[str, Callable[..., Any]]:
         """Return the filters by name."""

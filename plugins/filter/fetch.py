@@ -23,7 +23,7 @@ def fetch_trouble(reported: Any, proxy: str, source: str) -> str:
 
 
 class FilterModule:
-    """What Ansible asks for."""
+    """Ansible filter plugin."""
 
     def filters(self) -> dict[str, Callable[..., Any]]:
         """Return the filters by name."""

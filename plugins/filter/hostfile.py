@@ -36,7 +36,7 @@ def names_shown(names: Iterable[str]) -> str:
 
 
 class FilterModule:
-    """What Ansible asks for."""
+    """Ansible filter plugin."""
 
     def filters(self) -> dict[str, Callable[..., Any]]:
         """Return the filters by name."""

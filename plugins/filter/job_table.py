@@ -61,7 +61,7 @@ def job_examined(results: Any, infos_by_node: Any, name: str) -> list[str]:
 
 
 class FilterModule:
-    """What Ansible asks for."""
+    """Ansible filter plugin."""
 
     def filters(self) -> dict[str, Callable[..., Any]]:
         """Return the filters by name."""

@@ -43,7 +43,7 @@ def launch_program(script: str, launcher_args: Sequence[Any] = ()) -> dict[str, 
 
 
 class FilterModule:
-    """What Ansible asks for."""
+    """Ansible filter plugin."""
 
     def filters(self) -> dict[str, Callable[..., Any]]:
         """Return the filters by name."""

@@ -32,7 +32,7 @@ def launch_problems(results: Any, preview: bool = False) -> dict[str, Any]:
 
 
 class FilterModule:
-    """What Ansible asks for."""
+    """Ansible filter plugin."""
 
     def filters(self) -> dict[str, Callable[..., Any]]:
         """Return the filter by its name."""

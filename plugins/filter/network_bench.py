@@ -32,7 +32,7 @@ def network_bench_plan(slots: Any, accelerator: str, settings: Any) -> dict[str,
     except bench_plan.BenchError as error:
         raise AnsibleFilterError(str(error)) from None
     except (KeyError, TypeError, ValueError) as error:
-        raise AnsibleFilterError(f"swarmspeed.cluster.{name}: these are no slots by node: {error!r}") from None
+        raise AnsibleFilterError(f"swarmspeed.cluster.{name}: these are not slots by node: {error!r}") from None
 
 
 @one_line("swarmspeed.cluster.network_bench_subnets", "facts of nodes")
@@ -90,7 +90,7 @@ def network_bench_table(report: Any) -> list[str]:
 
 
 class FilterModule:
-    """What Ansible asks for."""
+    """Ansible filter plugin."""
 
     def filters(self) -> dict[str, Callable[..., Any]]:
         """Return the filters by name."""

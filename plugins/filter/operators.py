@@ -20,7 +20,7 @@ def _needed(accelerator: Any, preset: Any, config: Any, *, named_only: bool = Fa
 
 
 class FilterModule:
-    """What Ansible asks for."""
+    """Ansible filter plugin."""
 
     def filters(self) -> dict[str, Callable[..., Any]]:
         """Return the filters by name."""

@@ -24,7 +24,7 @@ def overlay_faults(reached: Any, facts: Any, containers: Any, managers: Any) -> 
 
 
 class FilterModule:
-    """What Ansible asks for."""
+    """Ansible filter plugin."""
 
     def filters(self) -> dict[str, Callable[..., Any]]:
         """Return the filter by its name."""

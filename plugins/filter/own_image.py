@@ -32,7 +32,7 @@ def _problem(run: Any, job: Any, image: str, node: str) -> str:
 
 
 class FilterModule:
-    """What Ansible asks for."""
+    """Ansible filter plugin."""
 
     def filters(self) -> dict[str, Callable[..., Any]]:
         """Return the filters by name."""

@@ -38,7 +38,7 @@ def ssh_tunnel(reached: Mapping[str, Any], host: str, port: Any) -> list[str]:
 
 
 class FilterModule:
-    """What Ansible asks for."""
+    """Ansible filter plugin."""
 
     def filters(self) -> dict[str, Callable[..., Any]]:
         """Return the filters by name."""

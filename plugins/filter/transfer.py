@@ -20,7 +20,7 @@ from ..plugin_utils.validate import image as reported_image
 def image_chain(
     gathered: Any, holder: str, image: str, addresses: Mapping[str, str], ports: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return the order of the nodes, what each does, and what stands against it."""
+    """Return the order of the nodes, what each does, and why it is not possible."""
     if not isinstance(gathered, Mapping) or holder not in gathered:
         raise AnsibleFilterError(f"image_chain: expected what every node reported, {holder} among them.")
     return _planned(
@@ -61,7 +61,7 @@ def _planned(
 
 
 class FilterModule:
-    """What Ansible asks for."""
+    """Ansible filter plugin."""
 
     def filters(self) -> dict[str, Callable[..., Any]]:
         """Return the filters by name."""

@@ -22,7 +22,7 @@ def _chosen(accelerator: Any, requested: Any) -> dict[str, Any]:
 
 
 class FilterModule:
-    """What Ansible asks for."""
+    """Ansible filter plugin."""
 
     def filters(self) -> dict[str, Callable[..., Any]]:
         """Return the filters by name."""

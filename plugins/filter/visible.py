@@ -17,7 +17,7 @@ def visible(printed: Any) -> str:
 
 
 class FilterModule:
-    """What Ansible asks for."""
+    """Ansible filter plugin."""
 
     def filters(self) -> dict[str, Callable[..., Any]]:
         """Return the filters by name."""

@@ -324,7 +324,7 @@ gpus:
       type: str
       returned: always
     license:
-      description: The state of a vGPU's licence in nvidia-smi's words; null for a GPU that is no vGPU.
+      description: The state of a vGPU's licence in nvidia-smi's words; null for a GPU that is not a vGPU.
       type: str
       returned: always
       sample: "Licensed (Expiry: 2026-12-24 10:17:12 GMT)"
@@ -389,7 +389,7 @@ notes:
     - What is worth knowing but prevents no training, such as persistence mode being off, or a GPU whose generation is
       not known.
     - C(nvidia-smi)'s warnings in its own words, with the GPU. An exit status that comes with a warning, such as 14 for
-      a corrupted infoROM, is no problem as long as the GPUs answer.
+      a corrupted infoROM, is not a problem as long as the GPUs answer.
   returned: always
   type: list
   elements: str

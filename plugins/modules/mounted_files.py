@@ -93,7 +93,7 @@ def apply(params: dict[str, Any], check_mode: bool) -> dict[str, Any]:
     if folder.kind("") is None and not (params["archive"] or params["files"]):
         return {"changed": False, "files": [], "removed": [], "diff": []}
     if folder.kind("") != "a folder" and not (check_mode and folder.kind("") is None):  # it may be made before
-        raise FolderError(f"root: {params['root']} is no folder. Remedy: make it first.")
+        raise FolderError(f"root: {params['root']} is not a folder. Remedy: create it first.")
     changes: list[tuple[str, bytes, int]] = []
     diff: list[dict[str, str]] = []
     for entry, mode in zip(params["files"], modes):

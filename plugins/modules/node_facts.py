@@ -538,7 +538,7 @@ def main() -> None:
         supports_check_mode=True,
     )
     requested = module.params
-    # An address without a user is no secret, and would be made unreadable wherever else it stands.
+    # An address without a user is not a secret, and would be made unreadable wherever else it stands.
     module.no_log_values -= {url for url in requested["proxies"].values() if "@" not in str(url)}
     mistake = _mistake(requested)
     if mistake:

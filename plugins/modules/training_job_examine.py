@@ -8,7 +8,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: training_job_examine
-short_description: See what the ranks of a running training job do
+short_description: Examine what the ranks of a running training job do
 version_added: 0.1.0
 description:
   - Examines the ranks of a job on this host, as its supervisor does when the job makes no progress - their stacks, the
@@ -27,7 +27,7 @@ author: The swarmspeed.cluster founders (@swarmspeed)
 """
 
 EXAMPLES = r"""
-- name: See what the ranks do
+- name: Examine what the ranks do
   swarmspeed.cluster.training_job_examine:
     name: digits
     jobs_dir: /srv/swarmspeed/lab/jobs

@@ -88,7 +88,7 @@ def test_the_bundle_says_itself_that_it_was_verified(tmp_path: Path) -> None:
     mark = [status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino]
     seen = {"wheels/torch-1-py3-none-any.whl": [*mark, digest]}
     (bundle / ".verified").write_text(json.dumps(seen), encoding="utf-8")
-    assert reported(bundle) == ["wheels/torch-1-py3-none-any.whl is damaged (its SHA-256 is another)"]
+    assert reported(bundle) == ["wheels/torch-1-py3-none-any.whl is damaged (its SHA-256 differs)"]
 
 
 def test_a_memory_that_somebody_else_could_write_is_not_believed(tmp_path: Path) -> None:
@@ -109,7 +109,7 @@ def test_a_memory_that_somebody_else_could_write_is_not_believed(tmp_path: Path)
     ]
     memory.write_text(json.dumps(known), encoding="utf-8")
     memory.chmod(0o666)
-    assert reported(bundle) == ["image/ab.tar is damaged (its SHA-256 is another)"]
+    assert reported(bundle) == ["image/ab.tar is damaged (its SHA-256 differs)"]
 
 
 @pytest.mark.parametrize(
@@ -150,7 +150,9 @@ def test_a_folder_of_the_bundle_is_a_link(tmp_path: Path) -> None:
 def test_a_pipe_in_the_bundle_is_not_waited_for(tmp_path: Path) -> None:
     bundle = made(tmp_path / "b")
     os.mkfifo(bundle / "wheels/wait.whl")
-    assert reported(bundle) == [f"{bundle} holds what manifest.json does not list: wheels/wait.whl is no regular file"]
+    assert reported(bundle) == [
+        f"{bundle} holds what manifest.json does not list: wheels/wait.whl is not a regular file"
+    ]
 
 
 @pytest.mark.parametrize(
@@ -176,14 +178,14 @@ def test_the_images_name_is_an_option(tmp_path: Path, name: str) -> None:
 def test_a_path_of_the_manifest_leads_out(tmp_path: Path, path: str) -> None:
     bundle = made(tmp_path / "b", files=[entry(path, b"", "wheel")])
     (found,) = reported(bundle)
-    assert "is no path below the bundle" in found
+    assert "is not a path below the bundle" in found
 
 
 def test_a_manifest_without_an_end(tmp_path: Path) -> None:
     bundle = made(tmp_path / "b")
     (bundle / "manifest.json").write_text("[" * 200_000, encoding="utf-8")
     (found,) = reported(bundle)
-    assert "is no manifest" in found
+    assert "is not a manifest" in found
 
 
 def test_a_manifest_that_is_a_link(tmp_path: Path) -> None:

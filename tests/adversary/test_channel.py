@@ -240,7 +240,7 @@ def test_a_false_leader_gets_nothing_from_a_follower_but_its_proof() -> None:
         link = Link(SECRET, RUN, "lab2", address="127.0.0.1", port=server.getsockname()[1], clock=clock)
         try:
             for answer, problem in (
-                (b"[" * 100_000, "what answers at the leader's port is no supervisor"),
+                (b"[" * 100_000, "what answers at the leader's port is not a supervisor"),
                 (b"", "the leader did not prove itself within 5 s"),
                 (
                     frames.pack_challenge(bytes(32), 1) + bytes(64),

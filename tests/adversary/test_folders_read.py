@@ -73,7 +73,7 @@ def test_missing_fields_are_one_error(jobs: Path, text: str) -> None:
     stops = job_table.to_stop({"gpu1": {"jobs": [gather(jobs)]}}, "digits")
     assert "does not run" not in " ".join(stops["lines"])
     assert stops["followers"] == [{"node": "gpu1", "name": "digits", "orphan": True}]
-    assert stops["lines"][0].startswith("digits, whose files are damaged and put aside (gpu1: ")
+    assert stops["lines"][0].startswith("digits: its files are damaged and were put aside (gpu1: ")
     engine = Engine()
     assert (call(jobs, engine)["job"]["state"], engine.launched) == ("absent", [])
 

@@ -183,7 +183,7 @@ def test_a_part_of_another_account_is_left_alone(tmp_path: Path, hub: Hub, monke
     monkeypatch.setattr(os, "geteuid", lambda: other)
     made = Cache(tmp_path / "cache", Http(hub.address, sleep=lambda seconds: None), token=False)
     (source,) = sources([{"name": "set", "url": f"{hub.address}/files/set.csv", "sha256": SHA256}], hub.address)
-    with pytest.raises(AssetError, match=r"cannot be written \(.*\.part is no file of this account alone\)"):
+    with pytest.raises(AssetError, match=r"cannot be written \(.*\.part does not belong to this account alone\)"):
         made.fetch(source, made.resolve(source), ("set.csv", 4, SHA256))
     assert part.read_text() == "1,"
 

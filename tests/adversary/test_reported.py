@@ -112,7 +112,7 @@ def test_a_bundles_maker_sends_a_bomb(tmp_path: Path) -> None:
     answers: list[Any] = [{"debs": [deb("one.deb", b"one")]}, {"archive": str(node / "packages.tar")}, {}]
     made = action(bundle_collect, answers, node, bundle=str(tmp_path / "b"), system=SYSTEM, groups=[])
     printed = refused(lambda: made.run(task_vars={"inventory_hostname": "maker"}))
-    assert "did not arrive whole" in printed
+    assert "arrived incomplete" in printed
 
 
 def test_a_bundles_maker_names_its_system_with_a_way_up(tmp_path: Path) -> None:

@@ -165,9 +165,9 @@ def test_docker_inspect_shows_the_environment_of_a_container(name: str, value: s
     found = collect(INVENTORY_CHECKS, inventory)
     reported = [problem.line() for problem in found.problems if "training_container_environment." in problem.subject]
     assert reported == [
-        f"training_container_environment.{name}: holds a secret, by its name or by a password in an address, and "
-        "docker inspect shows it. Remedy: put it into nccl_env_environment, which reaches every rank by a file that "
-        "root alone can read."
+        f"training_container_environment.{name}: holds a secret, judged by its name or by a password in an address, "
+        "and docker inspect shows it. Remedy: put it into nccl_env_environment, which reaches every rank by a file "
+        "that root alone can read."
     ]
 
 

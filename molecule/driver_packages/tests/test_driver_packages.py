@@ -71,7 +71,7 @@ def test_the_module_cannot_be_loaded_here_and_that_is_reported(done: Run, kernel
     running = on(HOST, "uname -r")
     done.refused(
         "lab2: driver 550.",
-        f" is installed and not loaded. It runs after a reboot of this host (the module is for kernel {kernel}, and "
+        f" is installed, but not loaded. It runs after a reboot of this host (the module is for kernel {kernel}, and "
         f"{running} runs). Remedy: ",
     )
 
@@ -118,5 +118,5 @@ def test_a_second_run_changes_nothing_and_says_the_same(done: Run, inventory: Pa
 
 def test_verify_says_it_too(done: Run, inventory: Path, kernel: str) -> None:
     site(inventory, kernel, name="verify").refused(
-        "is installed and not loaded", "NVIDIA's kernel module is not loaded, but this host has NVIDIA GPUs at "
+        "is installed, but not loaded", "NVIDIA's kernel module is not loaded, but this host has NVIDIA GPUs at "
     )

@@ -142,7 +142,7 @@ def test_a_network_that_exists_with_other_settings_is_explained() -> None:
     requested = variables(overlay_network_subnet="10.77.1.0/24", overlay_network_mtu=1300)
     for run in (site(*WALKS, *requested), site("--check", *ROLES, *requested)):
         run.refused_by(("overlay_network", f"network {NETWORK}"))
-        run.refused(f"subnet is {found['subnet']}, wanted is 10.77.1.0/24", f"MTU is {found['mtu']}, wanted is 1300")
+        run.refused(f"subnet is {found['subnet']}, not 10.77.1.0/24", f"MTU is {found['mtu']}, not 1300")
 
 
 @pytest.mark.usefixtures("unchanged")
@@ -174,7 +174,8 @@ def test_a_network_is_re_created_by_consent_and_a_strangers_container_stops_that
         # What nccl_env wrote into the container's entrypoint is the subnet before.
         without = ("--tags", "overlay_network,training_container", *variables(**requested))
         site(*without).refused(
-            f"container {container('lab1')} is not reached by ssh from itself: it does not stay up, and the last line",
+            f"container {container('lab1')} cannot be reached by ssh from itself: it does not stay up, and the last "
+            "line",
             f"swarmspeed: no interface of this container is in {kept['subnet']}; its networks are: ",
             "Remedy: ansible-playbook site.yml --tags nccl_env,ssh_trust,training_container",
         )
@@ -235,7 +236,7 @@ def test_addresses_that_are_given_stay_over_restarts_and_others_do_not() -> None
         unchanged = snapshot()
         run = site(*WALKS, *variables(training_container_address=str(subnet[200])))
         run.refused_by(("overlay_values", "training_container_address")).refused(f"is {subnet[200]} for {ALL};")
-        refused_for("lab2", str(subnet[200]), "is taken by container stranger on lab3.")
+        refused_for("lab2", str(subnet[200]), "is used by container stranger on lab3.")
         refused_for("lab2", "192.0.2.9", f"is not in the overlay's subnet {subnet}.")
         assert snapshot() == unchanged
     # Without the variable the swarm gives addresses again.

@@ -50,8 +50,8 @@ def test_every_run_says_which_network_and_why() -> None:
     address = lab_inventory()["_meta"]["hostvars"]["lab1"]["ansible_host"]
     subnet = f"{address.rpartition('.')[0]}.0/24"
     done = preflight().done(change=False)
-    assert f"Underlay {subnet} (MTU " in done.text
-    assert "the only subnet that all hosts share. RDMA none: no node has an active RDMA port." in done.text
+    assert f"Training network {subnet} (MTU " in done.text
+    assert "the only subnet that all hosts share. RDMA: none, as no node has an active RDMA port." in done.text
 
 
 def test_a_second_network_that_ansible_does_not_use_is_not_taken_unless_asked_for() -> None:
@@ -59,7 +59,7 @@ def test_a_second_network_that_ansible_does_not_use_is_not_taken_unless_asked_fo
         reported = "of 2 equally fast subnets that all hosts share, the one that Ansible reaches them by"
         assert reported in preflight().done(change=False).text
         requested = preflight(cluster_underlay_subnet="10.250.0.0/24").done(change=False)
-        assert "Underlay 10.250.0.0/24" in requested.text
+        assert "Training network 10.250.0.0/24" in requested.text
         assert "requested by cluster_underlay_subnet" in requested.text
 
 
@@ -77,7 +77,7 @@ def test_hosts_that_share_no_subnet_are_reached_at_the_addresses_given_by_hand()
     with interfaces({name: card(0, f"{address}/24") for name, address in own.items()}):
         given = f"{{{{ {own}[inventory_hostname] }}}}"
         done = preflight(cluster_address=given).done(change=False)
-        assert f"Underlay {', '.join(own.values())} (MTU " in done.text
+        assert f"Training network {', '.join(own.values())} (MTU " in done.text
         preflight(cluster_address="{{ '10.250.1.1' if inventory_hostname == 'lab1' else '' }}").refused_by(
             ("cluster_address", "cluster_address")
         )
@@ -93,7 +93,8 @@ def test_two_interfaces_with_equal_claims_are_asked_about() -> None:
         preflight(cluster_underlay_subnet="10.250.0.0/24").refused(
             "Two interfaces have equal claims to 10.250.0.0/24 on lab2 (trouble0 and trouble1). "
         )
-        assert "Underlay 10.250.0.0/26" in preflight(cluster_underlay_subnet="10.250.0.0/26").done(change=False).text
+        done = preflight(cluster_underlay_subnet="10.250.0.0/26").done(change=False)
+        assert "Training network 10.250.0.0/26" in done.text
 
 
 def test_a_bridge_with_one_address_on_every_host_is_no_underlay() -> None:

@@ -35,6 +35,6 @@ def test_gpus_and_nccl_are_shown_beside_the_log() -> None:
         deepspeed_launch_environment={"DS_ACCELERATOR": "cuda"},  # the lab's is cpu, whose GPUs are not read
     ).done(change=True)
     assert re.search(r"fault: NCCL has connected 3 of 3 ranks, all rings: sockets on eth\d+ \(lab1, lab3\)", run.text)
-    assert re.search(r"fault: on lab2 NCCL uses docker_gwbridge, and nccl_env chose eth\d+\. Remedy: ", run.text)
+    assert re.search(r"fault: on lab2 NCCL uses docker_gwbridge, but nccl_env chose eth\d+\. Remedy: ", run.text)
     assert "fault: 3 GPUs: 1–97 % busy, 70 of 80 GiB, 612 of 700 W, 64 °C" in run.text
     assert "fault: GPU 0 of lab3 (rank 2) idles at 1 %, while the others are at 97 %." in run.text

@@ -135,7 +135,7 @@ WRONG = {
     "no key": Wrong("lab1", ("nvidia_driver_repository_key is empty. ",), {"nvidia_driver_repository_key": ""}),
     "the address of a key": Wrong(
         "lab1",
-        ("nvidia_driver_repository_key is no armoured public key. ",),
+        ("nvidia_driver_repository_key is not an armoured public key. ",),
         {"nvidia_driver_repository_key": "https://example.invalid/key.asc"},
     ),
     "a disk too small": Wrong(
@@ -202,7 +202,7 @@ WRONG = {
         by_preflight_alone=False,
     ),
     "nothing may be installed": Wrong(
-        "lab1", ("no driver is loaded, and nvidia_driver_source is keep. ",), {"nvidia_driver_source": "keep"}
+        "lab1", ("no driver is loaded, but nvidia_driver_source is keep. ",), {"nvidia_driver_source": "keep"}
     ),
 }
 

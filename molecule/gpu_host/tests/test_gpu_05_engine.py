@@ -73,7 +73,7 @@ def test_a_value_that_stops_the_engine_is_rolled_back(host: str) -> None:
     failed = docker(host, config={"storage-driver": "nonsense"})
     assert failed["failed"] is True
     # 26.1 says nothing of it when it validates the file; both say it when they start.
-    assert f"The engine did not take the new {FILE} over: systemctl restart docker.service failed" in failed["msg"]
+    assert f"The engine did not apply the new {FILE}: systemctl restart docker.service failed" in failed["msg"]
     assert "driver not supported" in failed["msg"]  # the engine's own words
     assert failed["msg"].endswith("The previous configuration is in force again")
     assert on(host, f"cat {FILE}") == before
@@ -120,7 +120,7 @@ def test_somebody_else_writes_at_the_same_moment(host: str) -> None:
         started = on(host, STARTED)
         failed = docker(host, config={"debug": True})
         assert failed["failed"] is True
-        assert failed["msg"].startswith(f"{FILE} was changed by someone else at this moment")
+        assert failed["msg"].startswith(f"{FILE} was changed by another program at the same time")
         assert on(host, f"cat {FILE}") == theirs
         assert on(host, STARTED) == started
 

@@ -76,7 +76,7 @@ REFUSED = {
     ),
     "CDI on an engine that is too old": (
         {"nvidia_container_toolkit_mode": "cdi"},
-        ("nvidia_container_toolkit_mode is cdi, and the engine is 20.10", "CDI came with 25.0"),
+        ("nvidia_container_toolkit_mode is cdi, and the engine is 20.10", "CDI needs 25.0 or later"),
     ),
 }
 
@@ -94,7 +94,7 @@ def test_a_package_on_hold_that_we_did_not_hold() -> None:
     with condition("lab1", f"mv {record} /root/record", f"mv /root/record {record}"):
         before = state_of("lab1")
         toolkit("lab1", nvidia_container_toolkit_version=OLD).refused(
-            f"is on hold in version {GOOD}-1, and version {OLD} is requested. Remedy: apt-mark unhold "
+            f"is on hold in version {GOOD}-1, but version {OLD} is requested. Remedy: apt-mark unhold "
         )
         assert state_of("lab1") ^ before == set()
 

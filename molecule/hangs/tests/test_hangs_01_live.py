@@ -44,7 +44,7 @@ def test_the_rank_that_did_not_come_is_named_and_the_job_goes_on_when_it_does() 
 
     shown = playbook("status", *variables(**STEPS)).done(change=False).text
     assert found["sentence"].rstrip(".") in shown
-    assert f"fault is examined if it makes no progress for {BOUND} s: " in shown
+    assert f"fault will be examined if it makes no progress for {BOUND} s: " in shown
     examined = playbook("doctor", *variables(**STEPS)).done(change=False).text
     assert "download_shard" in examined and "lab2" in examined, examined
 

@@ -39,7 +39,7 @@ def files(user: User) -> dict[str, str]:
         (FIRST, (), False, "Host keys that are not confirmed: "),
         (f"nobody@{address('lab1')}", (), True, "asks for a password, or does not accept your key"),
         (SECOND, (), True, f"{address('lab2')}:{PORT}: asks for a password for sudo"),
-        (SECOND, WITH_SUDO[:2], True, "must not stand in plain text"),
+        (SECOND, WITH_SUDO[:2], True, "must not be stored in plain text"),
         (f"{FIRST},{address('lab1')}:22", (), True, f"{address('lab1')}: is the address of two servers"),
         (f"{FIRST}:23", (), True, f"{address('lab1')}:23: does not answer ssh"),
         (f"{SECOND},{address('lab2')}", (), True, "show the same host key"),

@@ -176,8 +176,8 @@ def test_an_engine_that_the_proxy_refuses() -> None:
 @pytest.mark.parametrize(
     ("text", "reported"),
     [
-        ("nothing of that kind", "holds no certificate in PEM form"),
-        ("-----BEGIN PRIVATE KEY-----", "holds a private key"),
+        ("nothing of that kind", "contains no certificate in PEM form"),
+        ("-----BEGIN PRIVATE KEY-----", "contains a private key"),
     ],
 )
 def test_a_file_that_is_no_certificate(tmp_path: Path, text: str, reported: str) -> None:

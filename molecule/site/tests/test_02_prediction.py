@@ -75,7 +75,7 @@ def test_the_prediction_was_made_on_virgin_hosts(record: list[dict[str, object]]
 
 def test_a_job_was_predicted_to_start_on_the_first_node(record: list[dict[str, object]]) -> None:
     # In check mode the checks before the start report it; otherwise they change nothing.
-    tasks = ("Decide whether to start the job", "Run the job, once for a specification")
+    tasks = ("Decide whether to start the job", "Start the job")
     started = {
         (line["check"], line["host"])
         for line in record

@@ -36,7 +36,7 @@ def test_an_sshd_that_was_killed() -> None:
     )
     try:
         playbook("verify", "--tags", "training_container").refused(
-            "lab3: role training_container: container swarmspeed-lab3 is exited, wanted is running",
+            "lab3: role training_container: container swarmspeed-lab3 is exited, but should be running",
             "Remedy: ansible-playbook site.yml --tags training_container",
         )
     finally:

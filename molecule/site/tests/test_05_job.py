@@ -85,7 +85,7 @@ def test_a_configuration_that_only_deepspeed_can_refuse_starts_no_rank() -> None
 
 def test_a_job_that_needs_another_image_is_not_started_in_this_one() -> None:
     values = {**SHORT, "deepspeed_launch_name": "other", "training_image_python_packages": ["scikit-learn", "tqdm"]}
-    run = launch(**values).refused("Remedy: run site.yml with the same variables, which makes image and container.")
+    run = launch(**values).refused("Remedy: run site.yml with the same variables; it creates image and container.")
     for name in NODES:
         assert f"{name}: container swarmspeed-{name} runs swarmspeed/swarmspeed:" in run.text
     assert on("lab1", f"ls {JOBS}/other 2>/dev/null; true") == ""

@@ -230,7 +230,7 @@ def test_a_container_of_that_name_is_somebody_elses() -> None:
     try:
         # All roles before training_container are run.
         site().refused(
-            "lab2: a container swarmspeed-lab2 exists that this collection did not make. Remedy: rename or "
+            "lab2: the container swarmspeed-lab2 exists, but this collection did not create it. Remedy: rename or "
             "remove it, or choose another cluster_name."
         )
         assert snapshot() == before

@@ -66,7 +66,7 @@ class EmptyHost(SystemAptIO):
         names = [f"{name}={version}" for name, version, dummy in wanted]
         answer = self._run("apt-cache", ["show", "--no-all-versions", *names], TIMEOUT)
         if answer.rc != 0:
-            raise BundleAptError(f"apt-cache show ended with {answer.rc} and said: {answer.text[-400:]}")
+            raise BundleAptError(f"apt-cache show ended with {answer.rc} and printed: {answer.text[-400:]}")
         return [parse_deb(stanza) for stanza in stanzas(answer.stdout)]
 
     def download(self, debs: Sequence[Deb], folder: Path) -> None:
@@ -102,10 +102,12 @@ def installed() -> str:
     """Return what dpkg-query says of all packages, for ``parse_installed``."""
     program = find_program("dpkg-query")
     if program is None:
-        raise BundleAptError("there is no dpkg-query on this host, so it is no Debian or Ubuntu")
+        raise BundleAptError("there is no dpkg-query on this host, so it does not run Debian or Ubuntu")
     answer = run_program([program, "-W", "-f", "${db:Status-Abbrev} ${Package} ${Architecture} ${Version}\n"], TIMEOUT)
     if answer.rc != 0:
-        raise BundleAptError(f"dpkg-query ended with {answer.rc} and said: {answer.text[-400:]}. Run it on this host")
+        raise BundleAptError(
+            f"dpkg-query ended with {answer.rc} and printed: {answer.text[-400:]}. Run it on this host"
+        )
     return answer.stdout
 
 

@@ -91,7 +91,9 @@ def parse_uris(text: str) -> list[tuple[str, str, str]]:
             continue
         parts = unquote(match[1]).removesuffix(".deb").rsplit("_", 2) if match[1].endswith(".deb") else []
         if len(parts) != 3:
-            raise DebError(f"apt names a file {match[1]}, which is no package_version_architecture.deb")
+            raise DebError(
+                f"apt names a file {match[1]}, which does not have the form package_version_architecture.deb"
+            )
         found.append((parts[0], parts[1], parts[2]))
     return found
 
@@ -121,13 +123,13 @@ def parse_deb(stanza: str) -> Deb:
         key for key in ("package", "version", "architecture", "filename", "size", "sha256") if not fields.get(key)
     ]
     if lacking:
-        raise DebError(f"{name or 'a package'}: its repository does not say its {', '.join(lacking)}")
+        raise DebError(f"{name or 'a package'}: its repository does not state its {', '.join(lacking)}")
     odd = [key for key, words in _WORDS.items() if not words.fullmatch(fields[key])]
     if odd:
         raise DebError(f"a package: its repository says an odd {odd[0]} ({fields[odd[0]][:60]!a})")
     file = fields["filename"].rpartition("/")[2]
     if not _FILE.fullmatch(file) or not _SHA256.fullmatch(fields["sha256"]) or not _SIZE.fullmatch(fields["size"]):
-        raise DebError(f"{name}: its repository has an odd file name, size or digest of it ({file[:60]!a})")
+        raise DebError(f"{name}: its repository has an unexpected file name, size or digest of it ({file[:60]!a})")
     source = _SOURCE.match(fields.get("source") or name)
     if source is None:
         raise DebError(f"{name}: its repository names an odd source package")
@@ -151,7 +153,7 @@ def choose(debs: Iterable[Deb], wanted: Iterable[tuple[str, str, str]]) -> list[
     for name, version, architecture in wanted:
         deb = known.get((name, version, architecture))
         if deb is None:
-            raise DebError(f"{name}: apt wants version {version} for {architecture}, and does not show it")
+            raise DebError(f"{name}: apt wants version {version} for {architecture}, but does not show it")
         same = chosen.setdefault(deb.file, deb)
         if same.sha256 != deb.sha256:
             raise DebError(f"{name}: two repositories have different files named {deb.file}")

@@ -138,8 +138,8 @@ def _in_the_way(goal: Goal, held: Sequence[str], removes: Sequence[str]) -> list
     problems = []
     if held:
         problems.append(
-            f"{', '.join(held)} is on hold, and would have to change. Remedy: apt-mark unhold {' '.join(held)} if that "
-            f"may be, or set {goal.prefix}_source: keep."
+            f"{', '.join(held)} is on hold, but would have to change. Remedy: apt-mark unhold {' '.join(held)} if it "
+            f"may change, or set {goal.prefix}_source: keep."
         )
     if removes:
         problems.append(

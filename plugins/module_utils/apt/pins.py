@@ -63,14 +63,14 @@ def source_problems(prefix: str, uri: str, key: str) -> list[str]:
     """Return what is wrong with the address or the key of a repository."""
     problems = []
     if not re.fullmatch(r"(https?|file|copy|mirror\+https?)://?[^\s]+", uri):
-        problems.append(f"{prefix}_repository_url is no address such as https://mirror.example.com/debian")
+        problems.append(f"{prefix}_repository_url is not an address such as https://mirror.example.com/debian")
     elif "@" in uri.partition("://")[2].partition("/")[0]:
         problems.append(
-            f"{prefix}_repository_url holds a password, which everybody could read in apt's sources; write it into "
+            f"{prefix}_repository_url holds a password, which everyone could read in apt's sources; write it into "
             "/etc/apt/auth.conf.d on the hosts (apt_auth.conf(5)) and leave it out here"
         )
     if not key.lstrip().startswith(KEY_BEGIN):
-        problems.append(f"{prefix}_repository_key is no public key as text (it begins with {KEY_BEGIN})")
+        problems.append(f"{prefix}_repository_key is not a public key as text (which begins with {KEY_BEGIN})")
     return problems
 
 

@@ -101,7 +101,7 @@ class UntrustedFolder:
     def _split(self, name: str) -> list[str]:
         parts = name.split("/") if name else []
         if not all(_is_name(part) for part in parts):
-            raise self._error(f"{printable(name, 300)!r} is no path below {self.root}. {self._remedy}")
+            raise self._error(f"{printable(name, 300)!r} is not a path below {self.root}. {self._remedy}")
         return parts
 
     def _below(self, name: str) -> tuple[list[str], str]:
@@ -184,7 +184,7 @@ class UntrustedFolder:
     # --- looking
 
     def kind(self, name: str) -> str | None:
-        """What lies there, in the words of ``kind_of``; ``None`` where nothing does or the way to it is no folder."""
+        """What lies there, as ``kind_of`` names it; ``None`` where nothing does or the way to it is not a folder."""
         status = self.status(name)
         return None if status is None else kind_of(status.st_mode)
 

@@ -15,7 +15,7 @@ from .untrusted_folder import UntrustedFolder
 
 
 class LinkingFolder(UntrustedFolder):
-    """A folder in which we keep links as well. Others may change it meanwhile: what is gone by then is no error."""
+    """A folder in which we keep links as well. Others may change it meanwhile: what is gone by then is not an error."""
 
     def link_text(self, name: str) -> str | None:
         """Where a link leads; ``None`` where there is none."""

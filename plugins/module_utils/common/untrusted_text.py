@@ -51,7 +51,7 @@ def parse_json(data: bytes, values: int = VALUES) -> Any:
     try:
         found = json.loads(data.decode("utf-8"), parse_constant=str, parse_float=_real, parse_int=_whole)
     except UnicodeDecodeError as error:
-        raise ValueError("it is no text in UTF-8") from error
+        raise ValueError("it is not text in UTF-8") from error
     except RecursionError as error:
         raise ValueError(f"lists and mappings are nested more than {DEPTH} deep") from error
     level, depth = _within([found]), 0

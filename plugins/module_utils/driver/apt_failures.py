@@ -80,8 +80,8 @@ def explain_update(answer: CommandResult, ours: str) -> Trouble | None:
     if any(_NETWORK.search(line) for line in about):
         return Trouble(
             UNREACHABLE,
-            f"a repository cannot be read: {shown}. Remedy: set host_apt_proxy where this host needs a "
-            "proxy, or nvidia_driver_repository_url to a mirror; a source of your own that is dead must go",
+            f"a repository cannot be read: {shown}. Remedy: set host_apt_proxy where this host needs a proxy, or "
+            "nvidia_driver_repository_url to a mirror; remove sources of your own that no longer exist",
         )
     return Trouble(UNREACHABLE, f"apt-get update failed: {shown}. Remedy: run it on this host and fix what it reports")
 
@@ -92,7 +92,7 @@ def missing(names: Sequence[str], branch: int) -> Trouble:
     if headers:
         return Trouble(
             MISSING,
-            f"apt has no package {headers[0]}, without which no module can be built for this kernel. Remedy: install "
+            f"apt has no package {headers[0]}, which is needed to build a module for this kernel. Remedy: install "
             "the newest kernel of the distribution with its headers, reboot into it, and run again",
         )
     if all(name.startswith(SIGNED_MODULES) for name in names):
@@ -109,8 +109,8 @@ def no_version(names: Sequence[str], versions: Mapping[str, Sequence[str]], bran
     offered = "; ".join(f"{name} {', '.join(list(versions.get(name, ()))[:3]) or 'none'}" for name in names)
     return Trouble(
         MISSING,
-        f"no version of branch {branch} is to be had of all packages that must be of one version ({offered}). "
-        "Remedy: choose another nvidia_driver_branch or nvidia_driver_source",
+        f"no common version of branch {branch} is available for all packages that must have the same version "
+        f"({offered}). Remedy: choose another nvidia_driver_branch or nvidia_driver_source",
     )
 
 
@@ -118,7 +118,7 @@ def too_old(version: str, goal: Goal) -> Trouble:
     """The newest version of the branch is not new enough."""
     return Trouble(
         MISSING,
-        f"the newest driver of branch {goal.branch} to be had is {version}, older than nvidia_driver_min_version "
+        f"the newest available driver of branch {goal.branch} is {version}, older than nvidia_driver_min_version "
         f"({goal.minimum}). Remedy: choose another nvidia_driver_branch or nvidia_driver_source, or a lower "
         "nvidia_driver_min_version",
     )
@@ -140,7 +140,7 @@ def no_manager(goal: Goal, versions: Mapping[str, Sequence[str]]) -> Trouble:
     wanted = f"version {goal.exact}" if goal.exact else f"branch {goal.branch} in the driver's version"
     return Trouble(
         MISSING,
-        f"this host has NVSwitches, and apt has no fabric manager of {wanted} (found: {had}); without it CUDA fails "
+        f"this host has NVSwitches, but apt has no fabric manager of {wanted} (found: {had}); without it CUDA fails "
         "with error 802. Remedy: choose another nvidia_driver_branch, or nvidia_driver_source: cuda_repository",
     )
 
@@ -149,8 +149,9 @@ def transitional(branch: int, others: Sequence[str]) -> Trouble:
     """A branch whose packages install another one."""
     return Trouble(
         MISSING,
-        f"branch {branch} has been given up by the distribution: its packages now install branch {', '.join(others)}. "
-        f"Remedy: set nvidia_driver_branch: {others[-1]}, or nvidia_driver_source: cuda_repository",
+        f"the packages of branch {branch} are only transitional in this release and install branch "
+        f"{', '.join(others)}. Remedy: set nvidia_driver_branch: {others[-1]}, or nvidia_driver_source: "
+        "cuda_repository",
     )
 
 

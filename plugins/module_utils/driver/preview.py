@@ -265,14 +265,14 @@ def _other_branches(names: Iterable[str], branch: int) -> list[str]:
 
 
 def removal_problems(removes: Mapping[str, str], *, purge: bool) -> list[str]:
-    """Return why what apt would remove may not go: never what is no part of the driver, the rest only by consent."""
+    """Return why what apt would remove may not go: never what is not part of the driver, the rest only by consent."""
     problems = []
     foreign = sorted(name for name in removes if not is_driver_package(name))
     ours = sorted(name for name in removes if is_driver_package(name))
     if foreign:
         problems.append(
-            f"the installation would remove {', '.join(foreign)}, which is no part of the driver. Remedy: remove it "
-            "yourself if it may go, or choose another nvidia_driver_branch or nvidia_driver_source"
+            f"the installation would remove packages that are not part of the driver: {', '.join(foreign)}. Remedy: "
+            "remove them yourself if they may go, or choose another nvidia_driver_branch or nvidia_driver_source"
         )
     if ours and not purge:
         problems.append(
@@ -288,8 +288,8 @@ def as_dict(preview: Preview, *, purge: bool, holds: Sequence[str]) -> dict[str,
     problems = [trouble.text for trouble in preview.troubles]
     if foreign:
         problems.append(
-            f"{', '.join(foreign)} is on hold, and would have to change. Remedy: apt-mark unhold "
-            f"{' '.join(foreign)} if that may be, or set nvidia_driver_source: keep"
+            f"{', '.join(foreign)} is on hold, but would have to change. Remedy: apt-mark unhold "
+            f"{' '.join(foreign)} if it may change, or set nvidia_driver_source: keep"
         )
     problems += removal_problems(preview.removes, purge=purge)
     changing = {**preview.installs, **preview.replaces}

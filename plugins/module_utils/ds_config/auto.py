@@ -45,7 +45,7 @@ _BF16: Capability = (8, 0)
 _FP16: Capability = (7, 0)
 _MOST_HOSTS = 512
 _LEAST_LENGTH = 512
-"""Tokens; a shorter sequence is no advice to train a language model by."""
+"""Tokens; a shorter sequence is not an advice to train a language model by."""
 
 
 @dataclass(frozen=True)

@@ -266,5 +266,5 @@ def _version(text: str, errors: list[Problem], warnings: list[Problem]) -> Versi
         return NEWEST
     known = nearest_known(wanted)
     if known != wanted:
-        warnings.append(Problem("deepspeed_version", f"{wanted} is not known here; checked as for {known}"))
+        warnings.append(Problem("deepspeed_version", f"{wanted} is unknown here; checked as for {known}"))
     return known

@@ -83,7 +83,7 @@ def read_bytes(value: Any, path: str) -> tuple[int | None, Problem | None]:
             " as nvidia-smi shows it",
         )
     if not _LEAST <= size <= _MOST:
-        return None, Problem(path, f"{shown(value)} is no amount of memory; give it with its unit, such as 24GB")
+        return None, Problem(path, f"{shown(value)} is not an amount of memory; give it with its unit, such as 24GB")
     return int(size), None
 
 
@@ -97,7 +97,7 @@ def read_gpus(gpus: Any) -> tuple[Gpus | None, list[Problem]]:
     if not isinstance(gpus, dict):
         return None, [Problem("gpus", f"must be a mapping of count, memory and compute_capability, not {shown(gpus)}")]
     problems = [
-        Problem(f"gpus.{str(key)[:60]}", "is not known; there are count, memory and compute_capability")
+        Problem(f"gpus.{str(key)[:60]}", "is unknown; known keys are count, memory and compute_capability")
         for key in gpus
         if key not in ("count", "memory", "compute_capability")
     ]

@@ -62,7 +62,7 @@ def _fraction(text: str) -> int | float:
 
 
 def _no_json(text: str) -> NoReturn:
-    raise ValueError(f"{text} is no JSON")
+    raise ValueError(f"{text} is not JSON")
 
 
 class _Reader:
@@ -131,7 +131,7 @@ class _Reader:
             start = at
             key, at = self._key(at)
             if key in result:
-                raise self._fault(f"the key {shown(key)} is there twice, which DeepSpeed refuses", start)
+                raise self._fault(f"the key {shown(key)} is given twice, which DeepSpeed refuses", start)
             at = self._skip(at)
             if not self._text.startswith(":", at):
                 raise self._fault(f"the key {shown(key)} is not followed by ':'", at)

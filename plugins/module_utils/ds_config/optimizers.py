@@ -208,7 +208,7 @@ def optimizer_fault(name: str, version: Version) -> str:
     if name in TORCH_OPTIMIZERS or name == "Muon":
         return ""  # torch 2.9 and later have a Muon of their own
     if known is not None:
-        return f"{shown(name)} came with DeepSpeed {known.since}; {version} does not know it"
+        return f"{shown(name)} came with DeepSpeed {known.since}; {version} does not support it"
     names = [_SHOWN.get(each, each) for each, field in OPTIMIZERS.items() if field.known_to(version)]
     return _no_such("an optimizer of DeepSpeed or torch.optim", name, [*names, *TORCH_OPTIMIZERS])
 

@@ -8,7 +8,7 @@ script calls ``engine.compile`` or configures activation checkpointing, as far a
 tests/differential/test_diff_engine.py asks the engines themselves. ``warnings``: what runs, and not as it was meant.
 
 No rule: ``communication_data_type`` (every type that the schema takes is taken with reduce-scatter too); whether the
-script has an optimizer and of which class, a model that is no pipeline, mixture-of-experts layers; the accelerator
+script has an optimizer and of which class, a model that is not a pipeline, mixture-of-experts layers; the accelerator
 (fp16 and GPUDirect Storage on a CPU, SuperOffload) and installed packages (apex, mup, cupy). A training script is
 assumed to have an optimizer: without one ZeRO 1 and 2 do not start, and nothing else here matters.
 """

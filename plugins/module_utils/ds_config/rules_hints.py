@@ -266,7 +266,7 @@ def _elsewhere(view: View) -> Iterator[Problem]:
         yield Problem("compile.deepcompile", "works only if the script calls engine.compile()")
         if view.stage == 0 and view.version >= STAGE_2:
             # get_deepcompile_backend falls back
-            yield Problem("compile.deepcompile", "is no more than torch.compile without ZeRO; set stage 1, 2 or 3")
+            yield Problem("compile.deepcompile", "does no more than torch.compile without ZeRO; set stage 1, 2 or 3")
     elif isinstance(compiled, dict):
         for key in ("offload_activation", "offload_opt_states", "offload_parameters", "free_activation"):
             if compiled.get(key) is True:

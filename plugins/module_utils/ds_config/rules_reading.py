@@ -79,7 +79,7 @@ def _zero(view: View) -> Iterator[Problem]:
     for old, new in ZERO_DEPRECATED.items():
         if view.has(f"{ZERO}.{old}") and view.has(f"{ZERO}.{new}"):
             yield Problem(
-                f"{ZERO}.{old}", f"is the old form of {new}, which is set too (perhaps by the preset); keep {new}"
+                f"{ZERO}.{old}", f"is the old form of {new}, which is also set (perhaps by the preset); keep {new}"
             )
 
 

@@ -42,9 +42,9 @@ _SEQUENCE_PARALLEL = Version(0, 17, 6)
 """First known release whose configuration class reads sequence_parallel_size alone."""
 _PARAMS = ("optimizer.params", "scheduler.params")
 """Here a script may also set what DeepSpeed knows, such as total_num_steps, which it counts in its data."""
-_SCRIPT = "a key that only the script reads belongs into script_keys"
+_SCRIPT = "a key that only the script reads belongs in script_keys"
 _GUESSES = 100
-"""So many unknown keys are answered with a near one; more are no typos, and each guess takes a millisecond."""
+"""So many unknown keys are answered with a near one; more are not typos, and each guess takes a millisecond."""
 
 
 def join(path: str, key: object) -> str:
@@ -81,7 +81,7 @@ def _plain(value: Any, path: str, depth: int, problems: list[Problem]) -> Any:
     elif isinstance(value, list):
         return [_plain(item, f"{path}[{index}]", depth + 1, problems) for index, item in enumerate(value)]
     elif isinstance(value, float) and not math.isfinite(value):
-        fault = "must be a finite number; JSON knows no infinity and no NaN"
+        fault = "must be a finite number; JSON has neither infinity nor NaN"
     elif isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) > MAX_NUMBER:
         fault = "is larger than any number DeepSpeed uses (2**63)"
     elif isinstance(value, float) and value.is_integer():
@@ -97,7 +97,7 @@ def canonical_names(config: dict[str, Any]) -> tuple[dict[str, Any], list[Proble
     result, errors, warnings = dict(config), [], []
     if "bfloat16" in result:
         if "bf16" in result:
-            errors.append(Problem("bfloat16", "is the old name of bf16, which is given too; keep bf16"))
+            errors.append(Problem("bfloat16", "is the old name of bf16, which is also given; keep bf16"))
         else:
             result["bf16"] = result["bfloat16"]
             warnings.append(Problem("bfloat16", "is deprecated; it is written as bf16"))
@@ -107,14 +107,14 @@ def canonical_names(config: dict[str, Any]) -> tuple[dict[str, Any], list[Proble
         if isinstance(given, dict):
             for other, written in aliases.items():
                 if other in given and written in given:
-                    errors.append(Problem(f"{block}.{other}", f"is {written}, which is given too; keep {written}"))
+                    errors.append(Problem(f"{block}.{other}", f"is {written}, which is also given; keep {written}"))
             result[block] = {aliases.get(key, key): value for key, value in given.items()}
     zero = result.get("zero_optimization")
     if isinstance(zero, dict):
         for old in ZERO_SWITCHES:
             if old in zero and FLAG.convert(zero[old]) is False:
                 del zero[old]
-                text = f"false is left out: {ZERO_DEPRECATED[old]} has replaced this key, and is off where it is absent"
+                text = f"false is left out: {ZERO_DEPRECATED[old]} has replaced this key and is off where it is absent"
                 warnings.append(Problem(f"zero_optimization.{old}", text))
     return result, errors, warnings
 
@@ -178,7 +178,7 @@ class Checker:
             if here in self._script_keys:
                 continue
             if field is None and comments and is_comment(key):
-                self.warnings.append(Problem(here, "is a comment: DeepSpeed ignores it, as every key it does not know"))
+                self.warnings.append(Problem(here, "is a comment: DeepSpeed ignores it, like every unknown key"))
             elif field is None:
                 if unknown is not None:
                     self._error(here, unknown(key))
@@ -234,7 +234,7 @@ class Checker:
     def _not_now(self, field: Field) -> str:
         if field.gone is not None and self._version >= field.gone:
             return f"was removed in DeepSpeed {field.gone}: {field.instead}"
-        return f"came with DeepSpeed {field.since}; {self._version} does not know it"
+        return f"came with DeepSpeed {field.since}; {self._version} does not support it"
 
     def _script_key_fault(self, key: str) -> str:
         home, dummy, name = key.rpartition(".")
@@ -346,7 +346,7 @@ class Checker:
         if self._integration == "deepspeed":
             self._error(
                 path,
-                '"auto" is filled in by Hugging Face alone: give a value, leave the key out for DeepSpeed\'s default,'
+                '"auto" works only with Hugging Face: give a value, leave the key out for DeepSpeed\'s default,'
                 " or set integration to huggingface or accelerate",
             )
         else:

@@ -25,7 +25,7 @@ def _with_point(found: re.Match[str]) -> str:
 
 
 class UnreadableError(Exception):
-    """A file that is no ds_config.json: not hjson, a key twice, or not a mapping."""
+    """A file that is not a valid ds_config.json: not hjson, a key twice, or not a mapping."""
 
 
 def render(config: dict[str, Any]) -> str:

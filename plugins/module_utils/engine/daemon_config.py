@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 from ..common.problems import Problem, shown
 
 MAX_BYTES = 1024 * 1024
-"""A larger file is no engine's configuration."""
+"""A larger file is not an engine's configuration."""
 MAX_DEPTH = 32
 """Mappings and lists inside each other. The deepest key of the engine (builder.gc.policy) has five."""
 DEFAULT_INDENT = 4

@@ -110,7 +110,8 @@ class Run:
             self._converge()
         except ForeignEditError:
             raise DaemonConfigError(
-                f"{self.file.path} was changed by someone else at this moment, so nothing was written. Find out what"
+                f"{self.file.path} was changed by another program at the same time, so nothing was written. Find out "
+                "what"
                 " else writes it, and run this again"
             ) from None
         except (DaemonConfigError, TextFileError) as error:
@@ -179,8 +180,8 @@ class Run:
             if managed and self.request.restart == "if_idle":
                 raise DaemonConfigError(
                     f"Nothing was written: {service} runs, but its engine does not answer ({error}), so which"
-                    f" containers run cannot be queried. Check: journalctl -u {service}; or allow a restart all the"
-                    " same with restart: always"
+                    f" containers run cannot be queried. Check: journalctl -u {service}; or allow a restart "
+                    "nevertheless with restart: always"
                 ) from None
             return Engine(running=managed, managed=managed, unit=unit, version=self._installed_version())
         info = info if isinstance(info, dict) else {}
@@ -209,8 +210,8 @@ class Run:
             return ""
         if not engine.managed:
             raise DaemonConfigError(
-                f"Nothing was written: an engine runs on this host, but systemd knows no {request.service} that could"
-                " be restarted. Name its unit with service, or set restart: never to write the file alone and restart"
+                f"Nothing was written: an engine runs on this host, but systemd has no {request.service} that could "
+                "be restarted. Name its unit with service, or set restart: never to write the file alone and restart"
                 " the engine yourself"
             )
         if not keys and engine.unit.can_reload and engine.info is not None:
@@ -285,7 +286,7 @@ class Run:
             shown = self.host.run([*journal, "--lines=100", "--no-pager", "--output=cat"], QUERY_TIMEOUT)
             words = engine_words(shown.stdout)
             raise DaemonConfigError(
-                f"The engine did not take the new {self.file.path} over: {failure}."
+                f"The engine did not apply the new {self.file.path}: {failure}."
                 + (f" It reported: {words}." if words else "")
                 + f" {self._roll_back(how, kept, new)}"
             ) from None
@@ -300,7 +301,7 @@ class Run:
             else:
                 self.file.commit(kept, new)
         except ForeignEditError:
-            return f"{path} was changed by someone else since, so the previous one was not restored. Fix it by hand"
+            return f"{path} was changed by another program since, so the previous one was not restored. Fix it by hand"
         except TextFileError as error:
             return f"The previous one could not be restored: {error}. Fix it by hand"
         self.outcome.changed, self.outcome.rolled_back = False, True
@@ -312,7 +313,7 @@ class Run:
             self._wait_answer()
         except _FailedError as failure:
             return (
-                f"The previous one was restored, but with it the engine has trouble too: {failure}."
+                f"The previous one was restored, but the engine also fails with it: {failure}."
                 f" Check: journalctl -u {service}"
             )
         return "The previous configuration is in force again"

@@ -219,7 +219,7 @@ def _like(candidate: str, target: Path, mode: int) -> None:
 
 
 def _sync(folder: Path) -> None:
-    """Have the rename survive a power cut; a file system that cannot is no reason to fail."""
+    """Have the rename survive a power cut; a file system that cannot is not a reason to fail."""
     with suppress(OSError):
         descriptor = os.open(folder, os.O_RDONLY)
         try:

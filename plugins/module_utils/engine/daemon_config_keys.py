@@ -323,12 +323,13 @@ def swarm_problems(config: dict[str, Any], version: tuple[int, int] | None = Non
     if config.get("live-restore") is True:
         problems.append(
             Problem(
-                "live-restore", "is incompatible with swarm mode, so the engine joins no swarm; set it to false or null"
+                "live-restore",
+                "is incompatible with swarm mode, so the engine cannot join a swarm; set it to false or null",
             )
         )
     nftables = config.get("firewall-backend") == "nftables" and config.get("iptables") is not False
     if nftables and not swarm_takes_nftables(version, requests_swarm_nftables(config)):
-        text = "nftables is incompatible with swarm mode, so the engine joins no swarm; set it to iptables or null"
+        text = "nftables is incompatible with swarm mode, so the engine cannot join a swarm; set it to iptables or null"
         problems.append(Problem("firewall-backend", text + _swarm_nftables_hint(version)))
     return problems
 
@@ -376,9 +377,9 @@ def _dated(name: str, version: tuple[int, int] | None) -> list[Problem]:
     here = f"the engine here is {version[0]}.{version[1]}"
     if version < key.since:
         hint = "; set it by a systemd drop-in with HTTP_PROXY instead" if name == "proxies" else ""
-        return [Problem(name, f"is known to engines from {key.since[0]}.{key.since[1]} on, and {here}{hint}")]
+        return [Problem(name, f"is supported by engines from {key.since[0]}.{key.since[1]} on, but {here}{hint}")]
     if key.until is not None and version > key.until:
-        return [Problem(name, f"was removed after engine {key.until[0]}.{key.until[1]}, and {here}")]
+        return [Problem(name, f"was removed after engine {key.until[0]}.{key.until[1]}, but {here}")]
     return []
 
 
@@ -388,12 +389,12 @@ def _unknown(name: str, version: tuple[int, int] | None) -> list[Problem]:
     if name in FLAG_KEYS:
         return [Problem(name, f"is the name of a flag, which the file ignores silently; the key is {FLAG_KEYS[name]}")]
     if name in _FLAGS_ONLY:
-        return [Problem(name, "is a flag of dockerd and no key of its file")]
+        return [Problem(name, "is a flag of dockerd, not a key of its file")]
     near = _meant(name, KEYS)
     if not near and version is not None and version > NEWEST:
         return []
     path = name if re.fullmatch(r"[\w.-]{1,60}", name) else shown(name)
-    return [Problem(path, f"is no key of daemon.json; the engine refuses or ignores it{near}")]
+    return [Problem(path, f"is not a key of daemon.json; the engine refuses or ignores it{near}")]
 
 
 def _meant(name: str, names: Collection[str]) -> str:

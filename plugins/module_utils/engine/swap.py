@@ -101,7 +101,7 @@ class Swap:
         config = found.get("Config") if isinstance(found, dict) else None
         labels = config.get("Labels") if isinstance(config, dict) else None
         if not isinstance(labels, dict) or LABEL not in labels:
-            raise SwapError(f"There is a container {name} that this collection did not make. Rename or remove it.")
+            raise SwapError(f"The container {name} exists, but this collection did not create it. Rename or remove it.")
         return True
 
     def _remove(self, name: str) -> bool:

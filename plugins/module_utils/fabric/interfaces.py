@@ -35,7 +35,7 @@ def parse_json(answer: CommandResult | None, command: str) -> list[dict[str, Any
         raise FabricError("The command ip is not installed, so addresses and routes are unknown. Install iproute2.")
     if answer.rc != 0:
         reported = " ".join(answer.text.split())[:300].rstrip(".") or "nothing"
-        raise FabricError(f"'{command}' ended with status {answer.rc} and said: {reported}. Run it on this host.")
+        raise FabricError(f"'{command}' ended with status {answer.rc} and printed: {reported}. Run it on this host.")
     text = answer.stdout.strip()
     try:
         decoded = json.loads(text) if text else []

@@ -172,16 +172,16 @@ class Peer:
                 time.sleep(0.5)
             waited = round(time.monotonic() - began, 1)
             seen = ", ".join(found["addresses"])
-            reported = f"{host} leads to {seen}" if seen else f"{host}: {found['error']}"
+            reported = f"{host} resolves to {seen}" if seen else f"{host}: {found['error']}"
             if seen and address not in found["addresses"]:
-                reported += f", and its address is {address}"
+                reported += f", but its address is {address}"
             return {"ok": address in found["addresses"], "value": waited, "reported": reported}
 
         wanted = [name for name in self.requested["names"] if name in peers]
         for name in wanted:
             waiting.add("name", name, partial(look_up, name))
         waiting.wait(began + NAMES + 10)
-        late = {"ok": False, "value": NAMES, "reported": "the lookup of its name does not end"}
+        late = {"ok": False, "value": NAMES, "reported": "the lookup of its name does not finish"}
         return {name: waiting.get("name", name, late) for name in wanted}
 
     def _note(self, to: str, check: str, ok: bool, value: float | None, reported: str, **more: Any) -> None:
@@ -240,10 +240,10 @@ class Peer:
             self._note(name, "mtu", ok=True, value=None, reported=found, **more)
         elif found == 0:
             self._note(
-                name, "mtu", ok=True, value=None, reported="not measured: it answers no ping, not even a small one"
+                name, "mtu", ok=True, value=None, reported="not measured: it does not answer pings, not even small ones"
             )
         elif found < wanted:
-            words = f"packets of {wanted} bytes do not pass whole, those of {found} do"
+            words = f"packets of {wanted} bytes do not arrive unfragmented, those of {found} do"
             self._note(name, "mtu", ok=False, value=found, reported=words, **more)
         else:
             self._note(name, "mtu", ok=True, value=found, reported=f"{found} bytes pass whole", **more)

@@ -124,7 +124,7 @@ class SystemPeerIO:
                 # Kept: the folder goes when the end goes, and its last output is still to be read.
                 self._files[name] = ((place / "out").open("rb"), (place / "err").open("rb"))
             except OSError as error:
-                raise Gone("it ended before: its time was over, or the container was started again") from error
+                raise Gone("it ended earlier: its time limit was reached, or the container was restarted") from error
         return self._files[name]
 
     def _write(self, name: str, data: bytes, opened: int | None = None) -> None:

@@ -42,8 +42,8 @@ _REMEDIES = (
     ),
     (
         "No devices were found",
-        "the driver is loaded but took no GPU. Check `dmesg | grep NVRM`; the usual reasons are a driver branch that "
-        "does not know this GPU, and the wrong flavour of kernel module (open or proprietary) for its generation",
+        "the driver is loaded but uses no GPU. Check `dmesg | grep NVRM`; the usual reasons are a driver branch that "
+        "does not support this GPU, and the wrong flavour of kernel module (open or proprietary) for its generation",
     ),
     (
         "Unable to determine the device handle",
@@ -86,8 +86,8 @@ def explain(answer: CommandResult) -> str | None:
     if answer.rc != 0 and not remarks(answer):
         reported = " ".join(lines)[:300].rstrip(".") or "nothing"
         return (
-            f"nvidia-smi ended with status {answer.rc} and said: {reported}. "
-            "Run nvidia-smi on this host and check `dmesg | grep -e Xid -e NVRM`."
+            f"nvidia-smi ended with status {answer.rc} and printed: {reported}. Run nvidia-smi on this host and check "
+            "`dmesg | grep -e Xid -e NVRM`."
         )
     return None
 

@@ -25,7 +25,7 @@ def _notes(host: Host) -> Iterator[str]:
         if device["generation"] is None:
             yield (
                 f"The GPU at {device['address']} has a PCI number ({device['device_id']}) that is not in this "
-                "collection's table, so its generation is not known and no flavour of driver was checked."
+                "collection's table, so its generation is unknown and the flavour of its driver was not checked."
             )
     known = list(host.reading.known())
     yield from _remarks(host.reading)

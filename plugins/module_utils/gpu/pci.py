@@ -25,7 +25,7 @@ BRIDGE_CLASS = "0x0680"
 """PCI class of NVSwitch: a bridge of another kind. NVSwitches of the fourth generation (B200) are no PCI devices."""
 
 NOT_FOR_US = frozenset({"vfio-pci", "pci-stub"})
-"""Kernel drivers that hold a device for a virtual machine: such a GPU is no slot of this host, and that is no fault."""
+"""Kernel drivers that hold a device for a virtual machine: such a GPU is not a slot of this host, nor a fault."""
 
 
 @dataclass(frozen=True)
@@ -151,7 +151,7 @@ def nvswitches(devices: list[dict[str, str]]) -> list[dict[str, Any]]:
 
 
 def sysfs_address(bus_id: str) -> str | None:
-    """Return nvidia-smi's ``00000000:3B:00.0`` as sysfs writes it, ``0000:3b:00.0``, or None where it is no address."""
+    """Return nvidia-smi's ``00000000:3B:00.0`` as sysfs writes it, ``0000:3b:00.0``; None if it is not an address."""
     domain, separator, rest = bus_id.strip().lower().partition(":")
     try:
         return f"{int(domain, 16):04x}:{rest}" if separator and rest else None

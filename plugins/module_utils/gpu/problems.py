@@ -19,7 +19,7 @@ from .explain import CHECK_LOG, explain
 from .smi import Details, Gpu
 
 SECURE_BOOT = (
-    " Secure Boot is on, so the kernel loads only modules signed with a key it knows: check `dmesg | grep -i "
+    " Secure Boot is on, so the kernel loads only modules signed with a key that it trusts: check `dmesg | grep -i "
     "lockdown` and `mokutil --list-enrolled`."
 )
 
@@ -115,7 +115,7 @@ def _driver_problems(host: Host) -> Iterator[str]:
         last = min(device["last_branch"] for device in dropped)
         yield (
             f"Driver {driver['version']} is too new for the GPUs at {_addresses(dropped)} ({_generations(dropped)}): "
-            f"the last branch that knows them is {last}. Install that one (nvidia_driver_branch: {last})."
+            f"the last branch that supports them is {last}. Install that one (nvidia_driver_branch: {last})."
         )
 
 
@@ -141,8 +141,8 @@ def _smi_problems(host: Host) -> Iterator[str]:
         )
     if reading.report is not None:
         yield explain(reading.report) or (
-            "nvidia-smi -q -x gave no whole document, so MIG, ECC and the fabric were not checked. Run it on this "
-            f"host. {CHECK_LOG}."
+            "nvidia-smi -q -x returned an incomplete document, so MIG, ECC and the fabric were not checked. Run it on "
+            f"this host. {CHECK_LOG}."
         )
     elif reading.gpus and reading.cuda_version is None:
         yield (

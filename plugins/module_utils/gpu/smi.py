@@ -139,7 +139,7 @@ def parse_gpus(text: str, fields: tuple[str, ...] = QUERY_FIELDS) -> tuple[list[
 
 
 def parse_report(text: str) -> Report | None:
-    """Return what ``nvidia-smi -q -x`` reports, or None where the text is no whole document."""
+    """Return what ``nvidia-smi -q -x`` reports, or None where the text is not a complete document."""
     start, end = text.find("<nvidia_smi_log"), text.rfind("</nvidia_smi_log>")
     if start < 0 or end < 0:
         return None

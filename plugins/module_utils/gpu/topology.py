@@ -14,7 +14,7 @@ import re
 from dataclasses import dataclass, field
 
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
-"""The head is underlined, even where the output is no terminal."""
+"""The head is underlined, even where the output is not a terminal."""
 
 _NIC_NAME = re.compile(r"^\s*(NIC\d+):\s*(\S+)\s*$", re.ASCII)
 

@@ -135,7 +135,9 @@ def _slot_fault(spec: str, slot: str) -> str:
     if not slot:
         return f"a slot number is missing {where}; write slots as in gpu1:0,1, or the name alone for the whole host"
     if _RANGE.fullmatch(slot):
-        return f"{shown(slot)} {where} is a range, which DeepSpeed does not know; name every slot, as in gpu1:0,1,2,3"
+        return (
+            f"{shown(slot)} {where} is a range, which DeepSpeed does not support; name every slot, as in gpu1:0,1,2,3"
+        )
     return f"{shown(slot)} {where} is not a slot number; slots are counted from 0, with ',' between, as in gpu1:0,1"
 
 

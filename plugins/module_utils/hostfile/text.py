@@ -94,7 +94,7 @@ def parse(text: str) -> list[Host]:
         try:
             hosts[name] = int(match.group(2))
         except ValueError as error:  # Python refuses to convert thousands of digits
-            raise HostfileError(f"line {number} has a number of slots that cannot be read") from error
+            raise HostfileError(f"line {number} has an invalid number of slots") from error
     if not hosts:
         raise HostfileError("it names no host")
     return [Host(name, slots) for name, slots in hosts.items()]

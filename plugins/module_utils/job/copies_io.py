@@ -36,8 +36,8 @@ def own_copies(files: Mapping[str, str], spec: Mapping[str, Any]) -> dict[str, b
         expected = (spec.get("fingerprint") or {}).get("ds_config")
         if inside == spec.get("ds_config") and expected and not _agrees(data, expected):
             raise JobError(
-                f"{path} is not the configuration of this job: another run of the playbook has written its own there "
-                f"meanwhile. Nothing was started. {AGAIN}"
+                f"{path} is not the configuration of this job: another run of the playbook has meanwhile written its "
+                f"own. Nothing was started. {AGAIN}"
             )
         found[Path(path).name] = data
     return found

@@ -81,7 +81,10 @@ class JobExaminer:
         while self._clock() < deadline:
             code = self._runtime.exited(handle)
             if code == USAGE:
-                return "it was started by a release of this collection that does not examine jobs; its next run can be"
+                return (
+                    "it was started by a release of this collection that does not examine jobs; its next run can be "
+                    "examined"
+                )
             if code is not None:
                 return f"the examination ended with exit code {code}" if code else ""
             self._sleep(0.2)

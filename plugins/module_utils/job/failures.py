@@ -41,7 +41,7 @@ class Failure(NamedTuple):
 
     @property
     def exact(self) -> bool:
-        """Whether it means one cause, and is no symptom of another rank's end."""
+        """Whether it means one cause, and is not a symptom of another rank's end."""
         return not self.general and self.kind != "symptom"
 
 
@@ -779,8 +779,8 @@ FAILURES = (
     Failure(
         "launcher-argument", "configuration",
         ("^deepspeed: error:", "^runner.py: error:", "^torchrun: error:", "^launch.py: error:", "^run.py: error:"),
-        "The launcher does not know an option, or misses one.",
-        "Correct deepspeed_launch_launcher_args; the arguments of the script belong into deepspeed_launch_args.",
+        "The launcher rejected an option, or a required one is missing.",
+        "Correct deepspeed_launch_launcher_args; script arguments belong in deepspeed_launch_args.",
         "deepspeed_launch_launcher_args", "recorded"),
     Failure(
         "config-argument-trainer", "configuration", ("not used by the HfArgumentParser: …--deepspeed_config",),
@@ -809,7 +809,7 @@ FAILURES = (
         "script-argument", "configuration",
         ("error: unrecognized arguments", "error: the following arguments are required", "error: argument ",
          "error: ambiguous option"),
-        "The script does not know an argument, or misses one.",
+        "The script rejected an argument, or a required one is missing.",
         "Correct deepspeed_launch_args.",
         "deepspeed_launch_args", "recorded"),
     Failure(

@@ -42,7 +42,7 @@ class JobsReader:
         """Whether names() listed all."""
 
     def names(self) -> list[str]:
-        """Folders that hold a job, in order: what is no name of a job was not made by training_job.
+        """Folders that hold a job, in order: what is not a name of a job was not made by training_job.
 
         Whoever is root in a container can make any number; beyond ``MOST_JOBS`` these are not ``whole``.
         """

@@ -210,7 +210,7 @@ def check_place(found: dict[str, Any]) -> None:
 def check_summary(found: dict[str, Any]) -> dict[str, Any] | None:
     """summary.json; ``None`` where it is none."""
     rules = {**{name: rule for name, (rule, dummy) in FIELDS.items()}, **_SUMMARY}
-    # A loss that is no number is text there.
+    # A loss that is not a number is text there.
     figures = found.get("figures")
     rest = {**figures, "loss": None} if isinstance(figures, dict) and isinstance(figures.get("loss"), str) else figures
     if found.get("state") not in STATES:

@@ -27,8 +27,8 @@ def check_paths(paths: list[str]) -> None:
     for path in paths:
         if not _fits(path):
             raise ResultsError(
-                f"deepspeed_launch_results: {path!r} is no path below the workspace. Remedy: write it relative to the "
-                "workspace, as in checkpoints/model."
+                f"deepspeed_launch_results: {path!r} is not a path below the workspace. Remedy: write it relative to "
+                "the workspace, as in checkpoints/model."
             )
 
 

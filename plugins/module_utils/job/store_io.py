@@ -24,8 +24,8 @@ from .resource import JobError, whole_lines
 def remedy(name: str, path: str | Path) -> str:
     """What a person does about files of a job that cannot be used."""
     return (
-        f"Remedy: ansible-playbook stop.yml -e deepspeed_launch_name={name}, which ends what may still run of it and "
-        f"puts its files aside; if {path} is not a folder, remove it on this host."
+        f"Remedy: ansible-playbook stop.yml -e deepspeed_launch_name={name}, which ends any process of it that still "
+        f"runs and puts its files aside; if {path} is not a folder, remove it on this host."
     )
 
 

@@ -35,7 +35,7 @@ class SystemProxyIO:
             answer = connection.getresponse()
             return answer.status, answer.headers.get_all("Proxy-Authenticate") or []
         except http.client.HTTPException as error:
-            raise OSError(f"it does not speak HTTP ({type(error).__name__})") from error
+            raise OSError(f"it does not answer in HTTP ({type(error).__name__})") from error
         finally:
             connection.close()
 

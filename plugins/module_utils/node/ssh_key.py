@@ -17,7 +17,7 @@ _MAGIC = b"openssh-key-v1\0"
 
 
 def public_half(data: bytes) -> str | None:
-    """Return type and key as they begin a line of a ``.pub`` file, or None where the data is no such private key."""
+    """Return type and key as they begin a line of a ``.pub`` file, or None where the data is not such a private key."""
     begin, end = data.find(_BEGIN), data.find(_END)
     if begin < 0 or end < begin:
         return None

@@ -97,7 +97,7 @@ def package_facts(names: list[str]) -> dict[str, str | None]:
         [program, "-W", "-f", "${Package}\t${db:Status-Abbrev}\t${Version}\n", *names], COMMAND_TIMEOUT
     )
     if answer.rc not in (0, 1):  # 1: one of the names is not known; the others are still listed
-        raise NodeError(f"dpkg-query ended with status {answer.rc} and said: {answer.text}. Run it on this host.")
+        raise NodeError(f"dpkg-query ended with status {answer.rc} and printed: {answer.text}. Run it on this host.")
     return parse_dpkg(answer.stdout, names)
 
 

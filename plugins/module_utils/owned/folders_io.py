@@ -65,7 +65,7 @@ class SystemFolders:
 
     def __init__(self, cluster: str, place: str = PLACE) -> None:
         if not _CLUSTER.fullmatch(cluster):
-            raise OwnedError(f"cluster: {cluster!r} is no name of a cluster. Remedy: give cluster_name.")
+            raise OwnedError(f"cluster: {cluster!r} is not a valid name of a cluster. Remedy: give cluster_name.")
         self._place, self._cluster = Path(place), cluster
 
     # --- folders
@@ -195,7 +195,7 @@ class SystemFolders:
         except FileNotFoundError:
             return None
         except OSError as error:
-            reason = "it is no folder" if isinstance(error, NotADirectoryError) else error.strerror
+            reason = "it is not a folder" if isinstance(error, NotADirectoryError) else error.strerror
             raise OwnedError(
                 f"{real} cannot be opened: {reason}. Remedy: correct the path, remove what lies there, or use become."
             ) from error
@@ -243,8 +243,8 @@ class SystemFolders:
         mode = found.st_mode
         if not stat.S_ISDIR(mode) or found.st_uid not in {0, os.geteuid()} or mode & (stat.S_IWGRP | stat.S_IWOTH):
             raise OwnedError(
-                f"{path} must be a folder of root that no one else can write: it says which folders teardown "
-                f"may remove. It is owned by {found.st_uid}, mode {stat.S_IMODE(mode):04o}. Remedy: find out who "
+                f"{path} must be a folder of root that no one else can write: it records which folders teardown may "
+                f"remove. It is owned by {found.st_uid}, mode {stat.S_IMODE(mode):04o}. Remedy: find out who "
                 f"changed it, then chown root {path} and chmod go-w {path}."
             )
         return True

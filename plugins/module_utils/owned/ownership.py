@@ -45,7 +45,7 @@ class Outcome:
 
 
 def states(folders: Folders, root: str, paths: Iterable[str]) -> dict[str, dict[str, Any]]:
-    """Return of each folder its path without links and its state. What is no folder is in use, by somebody else.
+    """Return of each folder its path without links and its state. What is not a folder is in use, by somebody else.
 
     Of an ``etc`` that is in use by somebody else also the files in it that would be ``replaced``.
     """
@@ -178,7 +178,7 @@ class _Removing:
         if not names:
             return ""
         if state == IN_USE and (removal.whole or removal.jobs):
-            return f"there is no record that this collection made it, and it is not empty ({listed})"
+            return f"there is no record that this collection created it, and it is not empty ({listed})"
         return f"it holds what this collection did not put there ({listed})"
 
 

@@ -230,7 +230,8 @@ class SwarmHost:
             + (
                 f"Remedy: {remedy}"
                 if remedy
-                else "Do they run, is their port 2377/tcp open to this host? A slow swarm needs a larger timeout."
+                else "Check that they run and that their port 2377/tcp is open to this host. "
+                "A slow swarm needs a larger timeout."
             )
         )
 

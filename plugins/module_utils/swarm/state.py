@@ -106,7 +106,7 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Step:
-    """One thing to do. ``words`` is empty for mere waiting, which is no change; the other texts make the diff."""
+    """One thing to do. ``words`` is empty for mere waiting, which is not a change; the other texts make the diff."""
 
     kind: str  # wait, leave, init, join, label, role, availability, remove
     words: str = ""

@@ -149,7 +149,7 @@ def _plan_absent(current: Current, wanted: Wanted, kind: str) -> list[Step]:
         elif rest == 0:
             why = "it is the last manager, and with it go the swarm and its overlay networks"
         else:
-            why = f"without it {answering} of {rest} managers answer, which is no majority"
+            why = f"without it {answering} of {rest} managers answer, which is not a majority"
         raise SwarmError(
             f"This host cannot leave swarm {wanted.cluster} safely: {why}."
             " Bring other managers up first, or give force: true."

@@ -124,7 +124,7 @@ def serve(spool: Path, ask: Callable[[], bytes], send: Callable[[bytes], Any]) -
             return
         words = line.decode("ascii", "replace").split()
         if len(words) != 2 or not NAME.fullmatch(words[0]) or not words[1].isdigit():
-            send(frame(b"X", b"it was asked for something that is no part of an image"))
+            send(frame(b"X", b"it was asked for something that is not part of an image"))
             return
         serve_one(spool, words[0], int(words[1]), send)
 

@@ -42,7 +42,7 @@ HOST_KEY = "/etc/ssh/ssh_host_ed25519_key.pub"
 
 
 class SpoolTransfer:
-    """The transfer ``run`` on this node, of whatever. What it is of, a class below this one knows."""
+    """The transfer ``run`` on this node; subclasses define what is transferred."""
 
     system: SpoolIO
 

@@ -45,7 +45,7 @@ _DAMAGES = (zipfile.BadZipFile, zlib.error, struct.error, EOFError, ValueError, 
 
 
 class VsixError(Exception):
-    """The file is no extension that can be unpacked. The text says which file, why, and what to do."""
+    """The file is not an extension that can be unpacked. The text says which file, why, and what to do."""
 
 
 @dataclass(frozen=True)

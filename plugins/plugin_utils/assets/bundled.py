@@ -38,7 +38,9 @@ def collect(cache: Cache, found: Iterable[tuple[Source, Manifest]], bundle: Path
                     with cache.path(manifest, sha256).open("rb") as file:
                         take(file, place, (size, sha256))
                 except BundleError as error:
-                    raise source.error(f"{path} has changed on the controller meanwhile", "run again") from error
+                    raise source.error(
+                        f"{path} has changed on the controller during the transfer", "run again"
+                    ) from error
             entries[sha256] = _entry(f"blobs/{sha256}", size, sha256, "asset", source)
         listed = write_text(lists / manifest_path(bundle, source).name, to_text(replace(manifest, origins={})))
         entries[listed.path] = _entry(f"manifests/{listed.path}", listed.size, listed.sha256, "index", source)

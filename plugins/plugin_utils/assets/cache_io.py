@@ -76,8 +76,8 @@ class Cache:
         free = shutil.disk_usage(self.folder).free
         if needed > free:
             raise AssetError(
-                f"the controller: {size_text(free)} are free in {self.folder}, and {size_text(needed)} are to be "
-                "fetched there. Remedy: make room, or set assets_cache to a folder on a larger disk"
+                f"the controller: {size_text(free)} are free in {self.folder}, but {size_text(needed)} are to be "
+                "downloaded there. Remedy: free space there, or set assets_cache to a folder on a larger disk"
             )
 
     def fetch(self, source: Source, manifest: Manifest, file: File) -> None:
@@ -85,25 +85,26 @@ class Cache:
         path, size, sha256 = file
         origin = manifest.origins.get(sha256, "")
         if not origin or origin.startswith("/"):
-            raise source.error(f"{path} has changed on the controller meanwhile", "run again")
+            raise source.error(f"{path} has changed on the controller during the transfer", "run again")
         try:
             self._http.fetch(origin, self.blob(sha256), size, sha256)
         except DigestError as error:
             if source.kind == HUGGINGFACE:
-                cause = f"{path} arrived with SHA-256 {error.found}, and {sha256} is the hub's"
+                cause = f"{path} arrived with SHA-256 {error.found}, but the hub states {sha256}"
                 raise source.error(cause, "run again, and check what is between the controller and the hub") from None
             raise source.error(
-                f"{source.title} has SHA-256 {error.found}, and {sha256} is requested",
+                f"{source.title} has SHA-256 {error.found}, but {sha256} is requested",
                 "check where the file comes from, and correct sha256",
             ) from None
         except HttpRefusedError as error:
             raise self._refused(source, error) from None
         except HttpLostError as error:
             raise source.error(
-                f"{path} was not fetched from {urlsplit(origin).hostname} ({error})", "run again; the transfer resumes"
+                f"{path} could not be downloaded from {urlsplit(origin).hostname} ({error})",
+                "run again; the transfer resumes",
             ) from None
         except OSError as error:
-            raise source.error(f"{path} cannot be written ({error})", "make room in assets_cache") from None
+            raise source.error(f"{path} cannot be written ({error})", "free space in assets_cache") from None
 
     def _refused(self, source: Source, error: HttpRefusedError) -> AssetError:
         if source.kind == HUGGINGFACE:
@@ -140,7 +141,7 @@ class Cache:
             raise source.error(f"the hub has no SHA-256 of {file.path}", "leave it out with huggingface.files")
         data = self._http.read(file_url(source, revision.commit, file.path), file.size)
         if git_digest(data) != file.blob:
-            raise source.error(f"{file.path} did not arrive as the hub has it", "run again")
+            raise source.error(f"{file.path} arrived with other content than the hub states", "run again")
         sha256 = hashlib.sha256(data).hexdigest()
         _made(self.folder / "blobs")
         with whole_file(self.blob(sha256)) as blob:
@@ -199,7 +200,7 @@ class Cache:
 
 
 def _silent(source: Source, host: str | None, error: HttpLostError) -> AssetError:
-    return source.error(f"{host} cannot be asked ({error})", "check the controller's network, or assets_proxy")
+    return source.error(f"{host} cannot be queried ({error})", "check the controller's network, or assets_proxy")
 
 
 def path_of(manifest: Manifest, sha256: str, cache: Path, *, bundled: bool) -> Path:
@@ -212,7 +213,7 @@ def blob_path(cache: Path, sha256: str) -> Path:
     """Return where a file is kept. Whoever may have named it: no other name becomes a path. Raises ``AssetError``."""
     if not SHA256.fullmatch(sha256):
         raise AssetError(
-            f"{on_one_line(sha256)!r} is no SHA-256 of a file. Remedy: check assets_huggingface_endpoint, and empty "
+            f"{on_one_line(sha256)!r} is not a SHA-256 of a file. Remedy: check assets_huggingface_endpoint, and empty "
             f"{cache / 'git'} and {cache / 'manifests'}"
         )
     return cache / "blobs" / sha256

@@ -56,7 +56,8 @@ def by_role_vars(role_vars: Mapping[str, Any]) -> dict[str, Any]:
         if known is None:
             # Listed once a run, with the variables of the first host of the play.
             raise VariableError(
-                f"assets_sources: {source.name} is not among those of the first host, and must be the same"
+                f"assets_sources: {source.name} differs from those of the first host; assets_sources must be the "
+                "same on all hosts"
             )
         wanted[source.name] = known.digest
     return {"assets": {"root": str(role_vars["assets_path"]), "wanted": wanted}}

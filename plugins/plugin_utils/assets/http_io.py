@@ -215,7 +215,7 @@ def _opened(part: Path) -> IO[bytes]:
     found = os.fstat(handle)
     if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid() or found.st_nlink != 1:
         os.close(handle)
-        raise OSError(f"{part} is no file of this account alone")
+        raise OSError(f"{part} does not belong to this account alone")
     return os.fdopen(handle, "ab+")
 
 

@@ -65,26 +65,26 @@ def parse_info(source: Source, reply: Any) -> Revision:
     """Return what the hub replied, with the files that are requested. Raises ``AssetError``."""
     try:
         if not isinstance(reply, Mapping):
-            raise TypeError("it is no mapping")
+            raise TypeError("it is not a mapping")
         commit = _digest("sha", reply["sha"], _GIT)
         if not isinstance(reply["siblings"], list):
-            raise TypeError("siblings is no list")
+            raise TypeError("siblings is not a list")
         files = tuple(_file(item) for item in reply["siblings"])
     except (KeyError, TypeError, ValueError) as error:
         reason = on_one_line(f"{type(error).__name__} {error}")
         raise source.error(
-            f"the reply of {urlsplit(source.endpoint).hostname} is not understood ({reason})",
+            f"the reply of {urlsplit(source.endpoint).hostname} has an unexpected form ({reason})",
             "check assets_huggingface_endpoint",
         ) from None
     odd = [file.path for file in files if not safe_path(file.path)]
     if odd:
         raise source.error(
-            f"the repository lists {on_one_line(odd[0])!r}, which is no path of a file", "use another revision"
+            f"the repository lists {on_one_line(odd[0])!r}, which is not the path of a file", "use another revision"
         )
     chosen = tuple(file for file in files if wanted(file.path, source.files))
     if not chosen:
         raise source.error(
-            f"no file of {source.place} at {source.revision} fits {', '.join(source.files) or '*'}",
+            f"no file of {source.place} at {source.revision} matches {', '.join(source.files) or '*'}",
             "correct huggingface.files",
         )
     return Revision(commit, reply.get("gated") not in (False, None), chosen)
@@ -120,14 +120,14 @@ def _file(item: Any) -> HubFile:
     """A file, of what anybody may have sent: the hub, a mirror of it, or who is on the way to one."""
     large = item.get("lfs") if isinstance(item, Mapping) else None
     if not isinstance(item, Mapping) or not isinstance(large, (Mapping, type(None))):
-        raise TypeError("a file is no mapping")
+        raise TypeError("a file is not a mapping")
     found = large or {}
     size = found["size"] if "size" in found else item["size"]
     if not isinstance(size, int) or isinstance(size, bool) or not 0 <= size <= LARGEST:
-        raise ValueError(f"size {size!r} is no number of bytes")
+        raise ValueError(f"size {size!r} is not a number of bytes")
     path, sha256 = item["rfilename"], found.get("sha256")
     if not isinstance(path, str):
-        raise TypeError("rfilename is no text")
+        raise TypeError("rfilename is not text")
     return HubFile(
         path=path,
         size=size,
@@ -139,5 +139,5 @@ def _file(item: Any) -> HubFile:
 
 def _digest(name: str, value: Any, form: re.Pattern[str]) -> str:
     if not isinstance(value, str) or not form.fullmatch(value):
-        raise ValueError(f"{name} {value!r} is no digest")
+        raise ValueError(f"{name} {value!r} is not a digest")
     return value

@@ -225,7 +225,7 @@ def _refusals(host: _Host, several: bool) -> Iterator[Problem]:
     if kind in SHARED and several:
         yield Problem(
             host.name,
-            f"{host.root} is on {kind}, which several nodes may have mounted, and each would write there",
+            f"{host.root} is on {kind}; several nodes may have it mounted, and each of them would write there",
             "set assets_path to a folder on a disk of the node's own",
         )
     came = host.part.get("incoming_bytes")
@@ -234,10 +234,10 @@ def _refusals(host: _Host, several: bool) -> Iterator[Problem]:
         yield Problem(
             host.name,
             (
-                f"{size_text(free)} are free in {host.root}, and {size_text(needed)} are needed there for "
+                f"{size_text(free)} are free in {host.root}, but {size_text(needed)} are needed there for "
                 f"{', '.join(host.wrong)}"
             ),
-            "make room, or set assets_path to a folder on a larger disk",
+            "free space there, or set assets_path to a folder on a larger disk",
         )
 
 

@@ -65,11 +65,11 @@ class Source:
 def sources(items: Any, endpoint: str) -> list[Source]:
     """Return what is requested. Raises ``AssetError`` at the first item that is not understood."""
     if not isinstance(items, Sequence) or isinstance(items, (str, bytes)):
-        raise AssetError(f"{VARIABLE}: this is no list. Remedy: give a list of models and data sets")
+        raise AssetError(f"{VARIABLE}: this is not a list. Remedy: give a list of models and data sets")
     found = [_source(number, item, endpoint.rstrip("/")) for number, item in enumerate(items)]
     for number, source in enumerate(found):
         if source.name.lower() in [other.name.lower() for other in found[:number]]:
-            raise source.error("there are two of this name", "give each a name of its own")
+            raise source.error("another entry has the same name", "give each a name of its own")
     return found
 
 
@@ -108,34 +108,34 @@ def url_name(url: str) -> str:
 
 def _problems(name: str, item: Any) -> Iterator[tuple[str, str]]:
     if not isinstance(item, Mapping):
-        yield "this is no mapping", "give name and one of huggingface, url and folder"
+        yield "this is not a mapping", "give name and one of huggingface, url and folder"
         return
     if not _NAME.fullmatch(name):
         yield "name is not the name of a folder", "use letters, digits, dots, hyphens and underscores"
     given = [kind for kind in KINDS if item.get(kind)]
     if len(given) != 1:
         reported = " and ".join(given) if given else "none"
-        yield f"one of huggingface, url and folder is needed, and {reported} is given", "give one"
+        yield f"exactly one of huggingface, url and folder is needed (given: {reported})", "give one"
         return
     unknown = sorted(set(map(str, item)) - {"name"} - _OF[given[0]])
     if unknown:
-        yield f"{unknown[0]} is not understood beside {given[0]}", "see docs/assets.md"
+        yield f"unknown key {unknown[0]} with {given[0]}", "see docs/assets.md"
 
 
 def _of_hub(where: str, name: str, requested: Any, endpoint: str) -> Source:
     if not isinstance(requested, Mapping) or not _REPOSITORY.fullmatch(str(requested.get("repository") or "")):
-        raise AssetError(f"{where}: huggingface.repository is no repository. Remedy: write owner/name")
+        raise AssetError(f"{where}: huggingface.repository is not a repository. Remedy: write owner/name")
     unknown = sorted(set(map(str, requested)) - _OF_HUB)
     if unknown:
-        raise AssetError(f"{where}: huggingface.{unknown[0]} is not understood. Remedy: see docs/assets.md")
+        raise AssetError(f"{where}: unknown key huggingface.{unknown[0]}. Remedy: see docs/assets.md")
     kind, files = str(requested.get("kind") or MODEL), requested.get("files") or []
     if kind not in (MODEL, DATASET):
         raise AssetError(f"{where}: huggingface.kind is {kind!r}. Remedy: write model or dataset")
     if not isinstance(files, Sequence) or isinstance(files, str):
-        raise AssetError(f"{where}: huggingface.files is no list. Remedy: give a list of patterns, such as *.json")
+        raise AssetError(f"{where}: huggingface.files is not a list. Remedy: give a list of patterns, such as *.json")
     address = urlsplit(endpoint)
     if address.scheme not in ("http", "https") or not address.hostname:
-        raise AssetError(f"{where}: assets_huggingface_endpoint is no address. Remedy: give https://host")
+        raise AssetError(f"{where}: assets_huggingface_endpoint is not an address. Remedy: give https://host")
     revision = str(requested.get("revision") or "main")
     patterns = tuple(str(pattern) for pattern in files)
     return Source(name, HUGGINGFACE, str(requested["repository"]), revision, kind, patterns, endpoint=endpoint)

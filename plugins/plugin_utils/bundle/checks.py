@@ -22,8 +22,8 @@ def damage(entry: Entry, found: tuple[int, str] | str | None) -> str | None:
     if isinstance(found, str):
         return f"{entry.path} cannot be read ({found})"
     if found[0] != entry.size:
-        return f"{entry.path} has {found[0]} bytes, and should have {entry.size}"
-    return None if found[1] == entry.sha256 else f"{entry.path} is damaged (its SHA-256 is another)"
+        return f"{entry.path} has {found[0]} bytes, but should have {entry.size}"
+    return None if found[1] == entry.sha256 else f"{entry.path} is damaged (its SHA-256 differs)"
 
 
 def check_files(manifest: Manifest, found: Mapping[str, tuple[int, str] | str | None]) -> Iterator[Problem]:
@@ -40,7 +40,7 @@ def check_variables(manifest: Manifest, wanted: Mapping[str, Any]) -> Iterator[P
         if one != other:
             yield Problem(
                 VARIABLE,
-                f"was made on {manifest.made_at} with {name}: {_shown(one)}, and now it is {_shown(other)}",
+                f"was made on {manifest.made_at} with {name}: {_shown(one)}, but now it is {_shown(other)}",
                 f"set {name} back, or {AGAIN}",
             )
 
@@ -51,9 +51,9 @@ def check_image(manifest: Manifest, folder: str) -> Iterator[Problem]:
     if lacking:
         yield Problem(
             VARIABLE,
-            f"was made on {manifest.made_at}, and its image {manifest.image.get('name')} lacks {', '.join(lacking)}, "
+            f"was made on {manifest.made_at}, but its image {manifest.image.get('name')} lacks {', '.join(lacking)}, "
             "which this release of the collection puts into it",
-            "make it again where there is internet (ansible-playbook bundle.yml -i INVENTORY -e "
+            "make it again where there is internet access (ansible-playbook bundle.yml -i INVENTORY -e "
             f"cluster_bundle={folder}; it fetches only what is missing), and copy the folder again",
         )
 
@@ -70,14 +70,14 @@ def check_fit(bundle: Mapping[str, Any], systems: Mapping[str, Mapping[str, Any]
         if name not in made_for:
             yield Problem(
                 host,
-                f"is {name}, and the bundle holds packages for {', '.join(made_for) or 'nothing'}",
+                f"the system is {name}, but the bundle contains packages for {', '.join(made_for) or 'nothing'}",
                 f"put a host or container of that system into group bundle, and {AGAIN}",
             )
     accelerator, other = str(bundle.get("accelerator") or ""), str(bundle.get("accelerator_made_for") or "")
     if bundle and accelerator and accelerator != other:
         yield Problem(
             VARIABLE,
-            f"was made with cluster_accelerator: {other}, and these hosts compute with {accelerator}",
+            f"was made with cluster_accelerator: {other}, but these hosts compute with {accelerator}",
             f"set cluster_accelerator: {accelerator} where it is made, and {AGAIN}",
         )
 

@@ -83,12 +83,12 @@ def read_manifest(folder: Path) -> Manifest:
             return parse(file.read(_LONGEST_LIST).decode())
     except FileNotFoundError as error:
         raise BundleError(
-            f"{folder} has no {MANIFEST}, which is written last: it is no bundle, or not finished"
+            f"{folder} has no {MANIFEST}, which is written last: it is not a bundle, or not finished"
         ) from error
     except (OSError, UnicodeDecodeError) as error:
         raise BundleError(f"{folder / MANIFEST} cannot be read ({error})") from error
     except BundleError as error:
-        raise BundleError(f"{folder / MANIFEST} is no manifest: {error}") from error
+        raise BundleError(f"{folder / MANIFEST} is not a manifest: {error}") from error
 
 
 def listed_text(folder: Path, name: str) -> str:
@@ -99,7 +99,7 @@ def listed_text(folder: Path, name: str) -> str:
     with opened(folder, name) as file:
         data = file.read(entry.size + 1)
     if (len(data), hashlib.sha256(data).hexdigest()) != (entry.size, entry.sha256):
-        raise BundleError(f"{name} is not what it was when it was verified")
+        raise BundleError(f"{name} has changed since it was verified")
     return data.decode()
 
 
@@ -171,7 +171,7 @@ def unpack(archive: Path, folder: Path, wanted: Mapping[str, tuple[int, str]]) -
     except (tarfile.TarError, EOFError, ValueError) as error:
         if isinstance(error, BundleError):
             raise
-        raise BundleError(f"the archive of packages did not arrive whole ({escaped(str(error))})") from None
+        raise BundleError(f"the archive of packages arrived incomplete ({escaped(str(error))})") from None
     return sorted(missing)
 
 
@@ -195,7 +195,7 @@ def pack(archive: IO[bytes], folder: Path, files: Mapping[str, tuple[int, str]],
                     info.mtime = int(os.fstat(file.fileno()).st_mtime)
                     tar.addfile(info, hashed)
             if hashed.sha256 != sha256:
-                raise BundleError(f"{name} is not what it was when it was verified")
+                raise BundleError(f"{name} has changed since it was verified")
 
 
 def whole(folder: Path, wanted: Mapping[str, tuple[int, str]]) -> set[str]:

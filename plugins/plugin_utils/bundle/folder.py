@@ -34,7 +34,7 @@ def opened(folder: Path, name: str) -> Iterator[BinaryIO]:
         os.close(handle)
     with os.fdopen(number, "rb") as file:
         if not stat.S_ISREG(os.fstat(number).st_mode):
-            raise OSError(None, "it is no regular file", name)
+            raise OSError(None, "it is not a regular file", name)
         yield file
 
 
@@ -68,7 +68,7 @@ def strangers(folder: Path, listed: Collection[str]) -> list[str]:
             elif entry.is_dir(follow_symlinks=False):
                 waiting.append(name)
             elif not entry.is_file(follow_symlinks=False):
-                found.append(f"{escaped(name)} is no regular file")
+                found.append(f"{escaped(name)} is not a regular file")
             elif name not in listed:
                 found.append(f"{escaped(name)} is not in its list")
     return sorted(found)

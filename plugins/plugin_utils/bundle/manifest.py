@@ -21,8 +21,8 @@ FORMAT = 1
 MANIFEST = "manifest.json"
 VARIABLE = "cluster_bundle"
 AGAIN = (
-    "run bundle.yml again where there is internet (it fetches only what is missing or damaged), "
-    "and copy the folder again"
+    "run bundle.yml again where there is internet access (it fetches only what is missing or damaged), and copy the "
+    "folder again"
 )
 ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 """Debian's names for what ``uname`` says."""
@@ -102,11 +102,11 @@ def parse(text: str) -> Manifest:
     try:
         document = parse_json(text.encode(), VALUES_OF_FILES)
     except ValueError as error:
-        raise BundleError(f"it is no JSON ({escaped(str(error))})") from error
+        raise BundleError(f"it is not JSON ({escaped(str(error))})") from error
     if not isinstance(document, Mapping):
-        raise BundleError("it is no mapping")
+        raise BundleError("it is not a mapping")
     if document.get("format") != FORMAT:
-        raise BundleError(f"its format is {document.get('format')!r}, and this collection reads format {FORMAT}")
+        raise BundleError(f"its format is {document.get('format')!r}, but this collection reads format {FORMAT}")
     made_for, files, image = document.get("made_for"), document.get("files"), document.get("image")
     if not isinstance(made_for, Mapping) or not isinstance(files, list) or not isinstance(image, Mapping):
         raise BundleError("made_for, image or files is missing")
@@ -139,24 +139,24 @@ def _image(image: Mapping[Any, Any], entries: Iterable[Entry]) -> dict[str, str]
     """Its path goes to the engine, its name into commands."""
     found = {str(name): _line(value, f"image.{name}") for name, value in image.items()}
     if found and found.get("path") not in [entry.path for entry in entries if entry.kind == "image"]:
-        raise BundleError(f"image.path is {shown(found.get('path'))}, which is no image in its list of files")
+        raise BundleError(f"image.path is {shown(found.get('path'))}, which is not an image in its list of files")
     if found and not _IMAGE.fullmatch(found.get("name", "")):
-        raise BundleError(f"image.name is {shown(found.get('name'))}, which is no name of an image")
+        raise BundleError(f"image.name is {shown(found.get('name'))}, which is not a valid name of an image")
     return found
 
 
 def _entry(value: Any) -> Entry:
     if not isinstance(value, Mapping):
-        raise BundleError("an entry of files is no mapping")
+        raise BundleError("an entry of files is not a mapping")
     path, size, digest, kind = (value.get(name) for name in ("path", "size", "sha256", "kind"))
     if not isinstance(path, str) or not inside(path):
-        raise BundleError(f"{shown(path)} is no path below the bundle")
+        raise BundleError(f"{shown(path)} is not a path below the bundle")
     if not isinstance(size, int) or isinstance(size, bool) or size < 0:
         raise BundleError(f"{path} has no size")
     if not isinstance(digest, str) or not _SHA256.fullmatch(digest):
         raise BundleError(f"{path} has no SHA-256")
     if kind not in KINDS:
-        raise BundleError(f"{path} is of no known kind ({shown(kind)})")
+        raise BundleError(f"{path} is of an unknown kind ({shown(kind)})")
     texts = {name: str(value.get(name) or "") for name in ("package", "version", "source", "system")}
     licence = value.get("licence")
     return Entry(path, size, digest, kind, licence=str(licence) if licence else None, **texts)

@@ -32,11 +32,11 @@ def given_underlay(hosts: Hosts, given: Mapping[str, str]) -> Underlay:
     if same:
         raise UnderlayError(f"{VARIABLE}: {same}. Remedy: set it for each host, not for a group.")
     ways = {host: _way(fabric, wanted[host]) for host, fabric in hosts.items()}
-    absent = [f"{has(host, hosts[host])} is to be reached at {wanted[host]}" for host, way in ways.items() if not way]
+    absent = [f"{has(host, hosts[host])} should be reached at {wanted[host]}" for host, way in ways.items() if not way]
     if absent:
         raise UnderlayError(
-            f"{'; '.join(absent)}, which no interface there that is up has. Remedy: set {VARIABLE} to an address that "
-            "the host itself has, not to one that is translated on the way to it."
+            f"{'; '.join(absent)}, but no active interface there has that address. Remedy: set {VARIABLE} to an "
+            "address that the host itself has, not to one that is translated on the way to it."
         )
     return Underlay(
         subnet="",
@@ -66,8 +66,8 @@ def _address(host: str, text: str) -> str:
         address = ipaddress.IPv4Address("0.0.0.0")
     if address.is_unspecified or address.is_loopback or address.is_multicast:
         raise UnderlayError(
-            f"{host}: {VARIABLE} is '{text}', at which no other host reaches it. Remedy: set it to an IPv4 address of "
-            "the host, such as 203.0.113.7."
+            f"{host}: {VARIABLE} is '{text}', at which no other host can reach it. Remedy: set it to an IPv4 address "
+            "of the host, such as 203.0.113.7."
         )
     return str(address)
 

@@ -88,7 +88,7 @@ def _listed(hosts: object, faults: _Faults) -> list[str]:
 
 
 def _strangers(where: str, given: object, hosts: Sequence[str], hostvars: Mapping[str, Any], faults: _Faults) -> None:
-    """A key that is no host of the inventory is a mistake; one that is only not requested does no harm."""
+    """A key that is not a host of the inventory is a mistake; one that is only not requested does no harm."""
     requested = set(hosts)
     for name in given if isinstance(given, Mapping) else ():
         if name not in requested and name not in hostvars:

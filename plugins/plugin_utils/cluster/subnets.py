@@ -70,7 +70,7 @@ def pick_subnet(pools: str | Iterable[str], prefix: int, taken: Mapping[str, str
         if found:
             return str(found)
     if not networks:
-        raise SubnetError("No address pool is given to pick a subnet from.")
+        raise SubnetError("No address pool is given to choose a subnet from.")
     labels = [label for label, network in in_use if any(network.overlaps(pool) for pool in networks)]
     more = f" and {len(labels) - 5} more" if len(labels) > 5 else ""
     raise SubnetError(

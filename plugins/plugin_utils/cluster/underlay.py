@@ -112,7 +112,7 @@ def check_form(hosts: Hosts) -> None:
         raise UnderlayError(str(error)) from None
     except (AttributeError, KeyError, TypeError) as error:
         raise UnderlayError(
-            f"{host}: fabric_info returned another form than its own ({type(error).__name__})."
+            f"{host}: fabric_info returned data of an unexpected form ({type(error).__name__})."
         ) from None
 
 
@@ -130,7 +130,7 @@ def _written(fabric: Mapping[str, Any]) -> Iterator[tuple[str, Any, Parser]]:
 
 
 def _rank(ways: list[_Claim]) -> tuple[bool, int, int, int]:
-    """Return what a subnet has to say for itself, the best lowest."""
+    """Return the sort key of a candidate subnet; lower is better."""
     speed = min(way.speed for way in ways)
     on_default = sum(way.default for way in ways)
     return (
@@ -332,11 +332,11 @@ def _way_out(hosts: Hosts, claims: Claims, ssh: Mapping[str, str]) -> str:
         fits = False
     if not fits:
         return (
-            "Put all hosts on one subnet, set cluster_underlay_subnet to a network in which each has an address, or, "
-            "where a router joins their networks, cluster_address for each host."
+            "Do one of these: connect all hosts to one subnet; set cluster_underlay_subnet to a network in which each "
+            "has an address; or, for routed networks, set cluster_address on every host."
         )
     return (
-        "Put all hosts on one subnet. Or, where a router joins their networks, use an overlay, which crosses it: "
+        "Connect all hosts to one subnet. Or, for routed networks, use an overlay: "
         f"cluster_network_mode: overlay, and cluster_underlay_subnet: {around}, which holds an address of each."
     )
 

@@ -110,7 +110,7 @@ class Rule:
         return " or ".join([*parts, *map(str, self.words)])
 
     def accepts(self, value: Any) -> bool:
-        """Whether a value that is no collection is allowed."""
+        """Whether a value that is not a collection is allowed."""
         if value in self.words or (value == "" and self.empty):
             return True
         if not any(kind.accepts(value) for kind in self.kinds) or value in self.barred:
@@ -221,7 +221,7 @@ def _items(rule: Rule, items: Sequence[Any], secret: bool) -> Iterator[Fault]:
     for number, item in enumerate(items):
         yield from _faults(rule, item, (number,), secret)
         if rule.distinct and item in items[:number]:
-            yield Fault(f"{_seen(rule, item, secret)} stands there twice", "remove one of them", (number,))
+            yield Fault(f"{_seen(rule, item, secret)} is listed twice", "remove one of them", (number,))
 
 
 def _faults(rule: Rule, value: Any, place: Place, secret: bool) -> Iterator[Fault]:
@@ -246,7 +246,9 @@ def _of_mapping(rule: Rule, value: Mapping[Any, Any], place: Place, secret: bool
         below = (*place, str(key))
         hidden = secret or is_secret_name(key)
         if rule.keys and key not in rule.keys and not rule.names:
-            yield Fault(f"has {shown(key)}, and takes {', '.join(rule.keys)}", "correct or remove it", place)
+            yield Fault(
+                f"unknown key {shown(key)}; known keys are {', '.join(rule.keys)}", "correct or remove it", place
+            )
         elif rule.names:
             for fault in _faults(rule.names, key, place, secret=False):
                 yield Fault(fault.text, fault.remedy, place)
@@ -272,4 +274,4 @@ def check_relations(rules: Mapping[str, Rule], values: Mapping[str, Any]) -> Ite
         for other in rule.differs_from:
             mine, theirs = values.get(name), values.get(other)
             if mine is not None and str(mine) == str(theirs):
-                yield name, Fault(f"{shown(mine)} is {other}, too", "give one of them another value")
+                yield name, Fault(f"{shown(mine)} is also the value of {other}", "give one of them another value")

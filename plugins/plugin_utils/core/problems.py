@@ -93,8 +93,9 @@ def missing(host: str, what: str) -> Problem:
     """Return the problem that a host's facts lack ``what``."""
     return Problem(
         host,
-        f"what was found there does not say {what}",
-        "run the playbook again; if it stays so, check the output of swarmspeed.cluster.node_facts for this host",
+        f"the facts gathered there do not say {what}",
+        "run the playbook again; if the problem persists, check the output of swarmspeed.cluster.node_facts for this "
+        "host",
     )
 
 

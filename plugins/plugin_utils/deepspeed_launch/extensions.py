@@ -46,7 +46,7 @@ def digests(role_vars: Mapping[str, Any], files: Mapping[str, str]) -> dict[str,
     for path in paths:
         if path not in known:
             remedy = "write NAME/FILE, with the name of an asset that has it"
-            raise ExtensionError(f"{OPTION}: {path} is no file of assets_sources", remedy)
+            raise ExtensionError(f"{OPTION}: {path} is not a file of assets_sources", remedy)
         if known[path] in found.values():
             raise ExtensionError(f"{OPTION}: {path} is listed twice, perhaps by another name", "list it once")
         found[path] = known[path]

@@ -97,7 +97,7 @@ def _built(given: str) -> Configuration:
 def wanted_ds_config(
     path: str, role_vars: Mapping[str, Any], cluster: Mapping[str, Any], launched: Launched, found: str | None
 ) -> Wanted:
-    """Return ds_config.json. What means the same stays as it is written, and what is no configuration is left alone."""
+    """Return ds_config.json. What means the same stays as it is written; what is not a configuration is left alone."""
     wanted = configuration(role_vars, cluster, launched).config
     secret = bool([*secrets(wanted), *secrets_in_text(found or "")])
     if found is not None:

@@ -3,7 +3,7 @@
 
 """The planner of the role deepspeed_launch: the files of a job on every node.
 
-Whether a job is started is decided by ``training_job`` on its first node, and is no change of the cluster.
+Whether a job is started is decided by ``training_job`` on its first node, and is not a change of the cluster.
 """
 
 from __future__ import annotations

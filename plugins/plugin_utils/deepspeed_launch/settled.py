@@ -71,7 +71,7 @@ def _name(role_vars: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _no_file(script: str, role_vars: Mapping[str, Any]) -> str:
-    """Return why a script is no file that can be read; empty where it is one."""
+    """Return why a script is not a file that can be read; empty where it is one."""
     try:
         kind = program(script, [str(word) for word in role_vars.get("deepspeed_launch_launcher_args") or []]).kind
     except ProgramError:
@@ -79,5 +79,5 @@ def _no_file(script: str, role_vars: Mapping[str, Any]) -> str:
     if kind != FILE:
         return f"deepspeed_launch_script is a {kind}, which the controller does not have"
     if script.startswith("/") or BETWEEN in script or not script.endswith(".py"):
-        return f"{script} is no Python file of workspace_source"
+        return f"{script} is not a Python file of workspace_source"
     return ""

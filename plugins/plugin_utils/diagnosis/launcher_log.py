@@ -40,7 +40,7 @@ _PROGRAMS = {
     ),
     *("kernel", "systemd", "dockerd", "containerd", "torchrun", "deepspeed", "accelerate", "wandb", "swarmspeed"),
 }
-"""Words before a colon that are no nodes."""
+"""Words before a colon that are not nodes."""
 _WORKERS = re.compile(r"Running on the following workers: (\S+)")
 
 

@@ -113,7 +113,7 @@ def restart_reasons(host: Host, keys: Sequence[str], units: Sequence[str], versi
     if version:
         reasons.append(f"version {version} (docker_version)")
     if host.stale_swarm_ports:
-        reasons.append(f"port {' and '.join(map(str, host.stale_swarm_ports))}, kept from a swarm that it has left")
+        reasons.append(f"port {' and '.join(map(str, host.stale_swarm_ports))}, held since it left a swarm")
     return reasons
 
 

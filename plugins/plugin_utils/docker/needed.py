@@ -37,9 +37,9 @@ def missing_engines(
             continue
         here = Host(found)
         if not here.running:
-            text = "the Docker engine does not run" if here.installed else "there is no Docker engine"
-            starts = "starts it" if here.installed else "installs it"
-            yield Problem(host, f"{text}, which {needing[0]} needs", f"{tags}, which {starts}", role=ROLE)
+            lacks, starts = ("running", "starts it") if here.installed else ("installed", "installs it")
+            text = f"role {needing[0]} needs the Docker engine, which is not {lacks}"
+            yield Problem(host, text, f"{tags}, which {starts}", role=ROLE)
         elif here.stale_swarm_ports and "swarm" in needing:
-            text = "the Docker engine has kept ports from a swarm that it has left, which swarm needs"
+            text = "role swarm needs ports that the Docker engine still holds of a swarm that it has left"
             yield Problem(host, text, f"{tags}, which restarts it", role=ROLE)

@@ -36,16 +36,17 @@ def request_problems(requested: Request, host: Host) -> Found:
         if requested.source == KEEP:
             problems.append(
                 (
-                    f"docker_version is {requested.version}, the engine here is {version}, and docker_source is keep",
+                    f"docker_version is {requested.version} and the engine here is {version}, but docker_source is "
+                    "keep",
                     "change the version yourself, or leave docker_version out",
                 )
             )
         elif (family, requested.source) not in (("docker.io", DISTRIBUTION), ("docker-ce", DOCKER)):
-            owner = "apt did not install it" if family == "other" else f"it is {family}"
+            owner = "it was not installed by apt" if family == "other" else f"it is {family}"
             problems.append(
                 (
                     f"docker_version is {requested.version}, from docker_source {requested.source}, but the engine "
-                    f"here is {version} ({owner}), and one kind is not replaced by another",
+                    f"here is {version} ({owner}), and the role does not replace one kind by another",
                     "remove that engine yourself (its images and containers stay below its data folder), or leave "
                     "docker_version out to keep it",
                 )
@@ -58,8 +59,8 @@ def request_problems(requested: Request, host: Host) -> Found:
         ]
     problems += [
         (
-            f"docker_users has {user!r}, and there is no such account",
-            f"create it (sudo adduser {quote(user)}), or take it out of docker_users",
+            f"docker_users has {user!r}, but there is no such account",
+            f"create it (sudo adduser {quote(user)}), or remove it from docker_users",
         )
         for user in dict.fromkeys(requested.users)
         if not host.has_account(user)
@@ -69,9 +70,9 @@ def request_problems(requested: Request, host: Host) -> Found:
     if foreign:
         problems.append(
             (
-                f"{', '.join(foreign)} is on hold in version {host.engine_version}, and docker_version is "
+                f"{', '.join(foreign)} is on hold in version {host.engine_version}, but docker_version is "
                 f"{requested.version}",
-                f"apt-mark unhold {' '.join(foreign)} if that may be, or leave docker_version out",
+                f"apt-mark unhold {' '.join(foreign)} if it may change, or leave docker_version out",
             )
         )
     problems += _proxy_problems(requested)
@@ -81,7 +82,9 @@ def request_problems(requested: Request, host: Host) -> Found:
 def _proxy_problems(requested: Request) -> Found:
     unknown = sorted(str(name) for name in requested.proxy if name not in PROXY_NAMES)
     if unknown:
-        return [(f"docker_proxy has {', '.join(unknown)}; it takes http, https and no_proxy", "correct it")]
+        return [
+            (f"docker_proxy has unknown keys ({', '.join(unknown)}); known are http, https and no_proxy", "correct it")
+        ]
     broken = [name for name, value in requested.proxy.items() if any(mark in str(value or "") for mark in "\n\r\0")]
     return [(f"docker_proxy: {name} holds a line break", "correct it") for name in broken]
 
@@ -110,7 +113,7 @@ def config_problems(requested: Request, host: Host, keys: Mapping[str, Any], mer
     elsewhere = other_file(unit, CONFIG_PATH)
     if elsewhere and keys:
         elsewhere = elsewhere.partition(". Set path")[0]
-        problems.append((elsewhere, "take that flag out of the unit, or leave docker_daemon_config empty"))
+        problems.append((elsewhere, "remove that flag from the unit, or leave docker_daemon_config empty"))
     return problems
 
 
@@ -123,7 +126,7 @@ def _engine_problems(
         problems.append(
             (
                 "the engine runs with live-restore, which is incompatible with swarm mode",
-                "take --live-restore out of its unit, and restart it",
+                "remove --live-restore from its unit, and restart it",
             )
         )
     # Of a unit's flags only the names are known here, so one that sets features leaves it open.
@@ -133,7 +136,7 @@ def _engine_problems(
         problems.append(
             (
                 "the engine runs with the nftables firewall backend, which is incompatible with swarm mode",
-                "take --firewall-backend out of its unit, and restart it",
+                "remove --firewall-backend from its unit, and restart it",
             )
         )
     return problems

@@ -85,7 +85,7 @@ def judge_collective(
     if wrong:
         name, found = next(iter(wrong.items()))
         words = (
-            f"{listing(wrong)}: {backend} took {', '.join(found)}, and the training network is on {expected[name]}. "
+            f"{listing(wrong)}: {backend} used {', '.join(found)}, but the training network is on {expected[name]}. "
             f"Most likely: wrong interface. Remedy: {_remedy(backend)}."
         )
         section["said"] = words
@@ -124,7 +124,7 @@ def _indirect(there: Mapping[str, Mapping[str, Any]]) -> list[str]:
             found.setdefault(listed(list(dict.fromkeys(devices))), []).append(name)
     return [
         f"{listing(names)}: NCCL uses {devices} without GPUDirect RDMA, so data passes through the host's memory. It "
-        f"needs {NEEDS}; on GPUs that are far from the HCA NCCL does without it on purpose."
+        f"needs {NEEDS}; NCCL deliberately does without it on GPUs that are far from the HCA."
         for devices, names in found.items()
     ]
 
@@ -151,13 +151,13 @@ def _failed(
     problems = []
     for words, names in by_words.items():
         if _INTERFACE.search(words):
-            reason, remedy = "wrong interface: there is none of that name", _remedy(backend)
+            reason, remedy = "wrong interface: there is no interface of that name", _remedy(backend)
         elif re.search(r"refused|connectFullMesh|reset|unreachable", words):
-            reason, remedy = "wrong interface: its address is not one that the others reach", _remedy(backend)
+            reason, remedy = "wrong interface: the others cannot reach its address", _remedy(backend)
         elif re.search(r"No module named|cannot import", words):
-            reason, remedy = "torch is not in what the ranks run in", f"{SITE} training_image,training_container"
+            reason, remedy = "torch is missing where the ranks run", f"{SITE} training_image,training_container"
         else:
-            reason = "a node did not come, or its ports are closed to what Gloo and NCCL choose (any port)"
+            reason = "a node did not take part, or its ports are closed (Gloo and NCCL use any port)"
             remedy = "check the pairs above; with the hosts' network open TCP between the nodes"
         problems.append(
             f"{listing(names)}: a collective of two seconds over all nodes ({backend}): {words}. "

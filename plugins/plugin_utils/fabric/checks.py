@@ -97,7 +97,7 @@ def trouble_of(record: Mapping[str, Any]) -> dict[str, str]:
     for step in ("start", "end"):
         answer = mapping(record.get(step))
         if not answer or "trouble" not in answer:
-            words = "it gave no answer when the network was to be tried"
+            words = "it did not answer when the network was tested"
             return {"text": words, "remedy": "check the error of this node above"}
         if answer["trouble"]:
             return dict(answer["trouble"])
@@ -132,7 +132,7 @@ def _arrived(one: Finding, receiver: Mapping[str, Any]) -> Finding:
     port = int(one.check.split()[1])
     if port in receiver["end"]["seen"].get(one.source, []):
         return replace(one, ok=True, reported="")
-    return replace(one, ok=False, reported=one.reported or "sent, and did not come in")
+    return replace(one, ok=False, reported=one.reported or "sent, but did not arrive")
 
 
 def _apart(one: Finding, wanted: Wanted) -> Finding:

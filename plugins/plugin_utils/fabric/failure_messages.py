@@ -112,14 +112,15 @@ def _flat_mtu(one: Any, failed: Failed, wanted: Any) -> tuple[str, str]:
 
 
 def _name(one: Any, failed: Failed, wanted: Any) -> tuple[str, str]:
-    if " leads to " in one.reported:
+    if " resolves to " in one.reported:
         return (
-            "another container has this name, or the overlay's DNS not converged: it still gives an old address",
-            f"run verify.yml again in a minute; if it stays, docker ps on all nodes, and {SITE} training_container",
+            "another container has this name, or the overlay's DNS not converged: it still returns an old address",
+            f"run verify.yml again in a minute; if the problem persists, docker ps on all nodes, and {SITE} "
+            "training_container",
         )
     return (
         "DNS not converged: the overlay's gossip has not brought this name yet",
-        f"run verify.yml again in a minute; if it stays, {SITE} overlay_network,training_container",
+        f"run verify.yml again in a minute; if the problem persists, {SITE} overlay_network,training_container",
     )
 
 
@@ -130,10 +131,10 @@ def _overlay_tcp(one: Any, failed: Failed, wanted: Any) -> tuple[str, str]:
         return (
             "the encrypted overlay carries nothing: IP protocol 50 (ESP) is blocked between the hosts, or their "
             "kernel has no ESP",
-            "let protocol 50 pass, or set overlay_network_encrypted: false with overlay_network_allow_recreate: true",
+            "allow protocol 50, or set overlay_network_encrypted: false with overlay_network_allow_recreate: true",
         )
     return (
-        f"the overlay lost its way between the two, although {wanted.data_port}/udp passes between the hosts",
+        f"the overlay has no working path between the two, although {wanted.data_port}/udp passes between the hosts",
         f"restart the engine on {one.target} while no job runs (systemctl restart docker), "
         f"then {SITE} training_container",
     )
@@ -155,8 +156,8 @@ def _ssh(one: Any, failed: Failed, wanted: Any) -> tuple[str, str]:
     if re.search(r"not resolve|Name or service|name resolution", one.reported):
         return "DNS not converged", remedy
     if re.search(r"timed out|no answer|unreachable|No route", one.reported):
-        return f"port closed: {wanted.ssh_port}/tcp is dropped on the way", remedy
-    return "ssh itself, see its words", remedy
+        return f"port closed: {wanted.ssh_port}/tcp is dropped on the network path", remedy
+    return "ssh itself, see its message", remedy
 
 
 def _clock(one: Any, failed: Failed, wanted: Any) -> tuple[str, str]:

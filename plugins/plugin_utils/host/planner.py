@@ -107,10 +107,10 @@ def _refusals(found: Differences) -> list[Problem]:
     refusals = [
         Problem(
             host,
-            f"{item.path} exists and is not ours: its first line does not say '{item.mark}'",
+            f"{item.path} exists, but this collection did not create it: its first line does not contain '{item.mark}'",
             (
-                "write what is wanted into it yourself and unset the variables for it "
-                "(host_pip_index, host_pip_proxy and host_ca_certificate), or move it away"
+                "add the settings to it yourself and unset the variables for it (host_pip_index, host_pip_proxy and "
+                "host_ca_certificate), or move it away"
             ),
         )
         for item in found.foreign

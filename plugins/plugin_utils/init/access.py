@@ -36,7 +36,7 @@ _REASONS = (
     ),
     (
         r"Host key verification failed|REMOTE HOST IDENTIFICATION HAS CHANGED",
-        "shows another host key than a moment ago",
+        "presents another host key than a moment ago",
         "run init again, and compare the fingerprint on the server's console",
     ),
     (

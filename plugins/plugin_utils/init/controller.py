@@ -22,7 +22,7 @@ def controller_problems(system: str, versions: Controller, installed: Sequence[s
         name = {"Darwin": "macOS"}.get(system, system)
         yield Problem(
             "the controller",
-            f"runs {name}, on which this collection was never run",
+            f"runs {name}, on which this collection is untested",
             "run it on Linux: on one of the servers, in a virtual machine, or in WSL",
         )
     yield from (problem for problem in check_ansible_version(versions) if problem.fatal)
@@ -40,8 +40,8 @@ def folder_problems(folder: str, inventory: str | None, others: Sequence[str]) -
     if re.search(r"""[\s%"'`$\\{}#]""", folder):
         yield Problem(
             "init_folder",
-            f"is {folder}, with a blank or another character that ssh does not take as a part of it",
-            "give a folder with a plainer path",
+            f"is {folder}, which contains a blank or another character that ssh does not accept in a path",
+            "choose a folder whose path has only letters, digits and the characters . _ - /",
         )
     foreign = [] if inventory is None or release_of(inventory) else ["hosts.yml"]
     if foreign or (inventory is None and others):

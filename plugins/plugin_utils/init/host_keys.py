@@ -80,8 +80,8 @@ def changed(label: str, shown: HostKey, known: Mapping[str, Sequence[HostKey]]) 
         if any(key.kind == shown.kind for key in keys) and not is_known(shown, keys):
             yield Problem(
                 label,
-                f"shows another host key ({shown.fingerprint}) than the one in {file}, so it is another machine, "
-                "was reinstalled, or somebody is in between",
+                f"shows another host key ({shown.fingerprint}) than the one in {file}, so it is another machine, was "
+                "reinstalled, or the connection is intercepted",
                 "compare the fingerprint on the server's console; if it is right, remove the old one: "
                 f"ssh-keygen -R '{shown.name}' -f {file}",
             )

@@ -67,7 +67,7 @@ def choose_proxy(environments: Mapping[str, Mapping[str, str]]) -> Proxy:
         return Proxy(note=" ".join(left_out))
     source, proxy = next(iter(found.items()))
     others = [name for name, other in found.items() if other.url != proxy.url]
-    differ = [f"{', '.join(others)}: another proxy than on {source}, which was taken."] if others else []
+    differ = [f"{', '.join(others)}: another proxy than on {source}, whose proxy is used."] if others else []
     return Proxy(proxy.url, proxy.exceptions, source, " ".join([*left_out, *differ]))
 
 

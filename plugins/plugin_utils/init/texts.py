@@ -93,7 +93,7 @@ def gitignore() -> str:
         "*.pem",
         "*.key",
     )
-    return f"# Results, and secrets in plain text. {VAULT} is encrypted, and belongs into the repository.\n" + "".join(
+    return f"# Results, and secrets in plain text. {VAULT} is encrypted and belongs in the repository.\n" + "".join(
         f"{one}\n" for one in ignored
     )
 

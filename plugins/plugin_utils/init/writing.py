@@ -102,7 +102,7 @@ def written(given: Given) -> tuple[Made, list[Problem]]:
     if inventory:
         with_servers(outcome, inventory, entries)
         if secrets and texts.VAULT in given.there:
-            outcome.notes.append(f"{texts.VAULT} has to hold {', '.join(secrets)}: ansible-vault edit {texts.VAULT}")
+            outcome.notes.append(f"{texts.VAULT} must contain {', '.join(secrets)}: ansible-vault edit {texts.VAULT}")
     else:
         outcome.write[HOSTS] = render(entries, managers, given.release)
     with_keys(outcome, given.there.get(KNOWN_HOSTS, ""), given.keys)
@@ -142,7 +142,7 @@ def _no_vault(proxy: Proxy, sudo_password: str) -> Problem:
     )
     return Problem(
         "the vault",
-        f"{what.rstrip(',')} must not stand in plain text, and there is no password to encrypt it with",
+        f"{what.rstrip(',')} must not be stored in plain text, but there is no password to encrypt it with",
         "run init again with --ask-vault-pass, and choose one, or with --vault-password-file",
     )
 

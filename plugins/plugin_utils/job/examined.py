@@ -23,9 +23,9 @@ def examined(name: str, infos: Results, examinations: Results) -> list[str]:
     jobs = {known.name: known for known in merge(infos)}
     known = jobs.get(name)
     if known is None or not any(job.get("state") in ACTIVE for job in (known.job, *known.others.values())):
-        state = f"{name} does not run: it is {known.job['state']}" if known else f"There is no job {name}"
+        state = f"{name} is not running ({known.job['state']})" if known else f"There is no job {name}"
         running = [one for one, other in jobs.items() if other.job.get("state") in ACTIVE]
-        return [f"{state}. Jobs that run: {', '.join(running) or 'none'}.", *silent(infos)]
+        return [f"{state}. Running jobs: {', '.join(running) or 'none'}.", *silent(infos)]
     members = [mapping(one) for one in mapping(known.job.get("summary")).get("members") or []]
     nodes = {
         int(number(one.get("first_rank")) or 0) + place: str(one.get("name"))
@@ -39,7 +39,7 @@ def examined(name: str, infos: Results, examinations: Results) -> list[str]:
             found.append(expand(base64.b64decode(str(result.get("examination") or ""), validate=True)))
         except ValueError as error:
             why = result.get("problem") or result.get("msg") or error
-            lines.append(f"{node}: nothing is known of its ranks: {on_one_line(str(why), 300)}")
+            lines.append(f"{node}: the state of its ranks is unknown: {on_one_line(str(why), 300)}")
     finding = conclude(found, len(nodes) or len(found), nodes)
     steps = mapping(mapping(known.job.get("summary")).get("figures")).get("step")
     place = "" if steps is None else f" (step {steps})"

@@ -93,8 +93,8 @@ def idle(job: str, gpus: Sequence[Used], log_path: str) -> dict[str, str]:
     """
     if none_computes(gpus):
         return {
-            "": f"{job}: none of its GPUs computes now. It loads data, saves a checkpoint, waits in a debugger or"
-            f" hangs; its log says since when: {log_path}"
+            "": f"{job}: none of its GPUs is computing. The job is loading data, saving a checkpoint, waiting in a "
+            f"debugger or hanging; its log says since when: {log_path}"
         }
     known = [(gpu, highest) for gpu in gpus if (highest := gpu.highest) is not None]
     found = {}
@@ -106,7 +106,7 @@ def idle(job: str, gpus: Sequence[Used], log_path: str) -> dict[str, str]:
         log = str(PurePosixPath(log_path).parent / "ranks" / f"rank-{gpu.rank:05d}.log") if gpu.rank is not None else ""
         found[f"{gpu.node}:{gpu.index}"] = (
             f"{job}: GPU {gpu.index} of {gpu.node}{rank} idles at {highest:g} %, while the others are at"
-            f" {median(others):g} %. Remedy: see what that rank waits for, such as data, a lock or a debugger"
+            f" {median(others):g} %. Remedy: find out what that rank waits for, such as data, a lock or a debugger"
             + (f": {gpu.node}:{log}" if log else "")
         )
     return found

@@ -32,7 +32,7 @@ def bound(name: str, job: Mapping[str, Any]) -> list[str]:
     seconds = number(hang.get("bound"))
     if job.get("state") not in ACTIVE or not seconds:
         return []
-    return [f"{name} is examined if it makes no progress for {seconds:g} s: {hang.get('why')}"]
+    return [f"{name} will be examined if it makes no progress for {seconds:g} s: {hang.get('why')}"]
 
 
 def sentences(name: str, job: Mapping[str, Any], node: str) -> list[str]:
@@ -43,7 +43,9 @@ def sentences(name: str, job: Mapping[str, Any], node: str) -> list[str]:
     if last.get("woke") is not None:
         if job.get("state") not in ACTIVE:
             return []
-        return [f"{name}: made no progress for {last['woke']:.0f} s until shortly after {last.get('at')}, and went on"]
+        return [
+            f"{name}: made no progress for {last['woke']:.0f} s until shortly after {last.get('at')}, then continued"
+        ]
     where = PurePosixPath(str(job.get("log_path") or "")).parent / str(last.get("evidence") or "")
     return [f"{name}, at {last.get('at')}: {sentence(last)} Evidence: {node}:{where}"]
 

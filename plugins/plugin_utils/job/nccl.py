@@ -37,14 +37,16 @@ def warnings(nccl: Mapping[str, Any] | None, world: int | None, log_path: str) -
     size, connected = nccl.get("size") or 0, nccl.get("connected") or 0
     if world and size < world:
         yield (
-            f"the widest communicator of NCCL has {size} ranks, and the job has {world}. If the script makes no groups"
-            f" of its own, its parts train for themselves. Remedy: have it call init_process_group with the WORLD_SIZE"
+            f"the largest communicator of NCCL has {size} ranks, but the job has {world}. If the script creates no "
+            "groups of its own, its parts train separately. Remedy: have it call init_process_group with the "
+            "WORLD_SIZE"
             " and RANK that its launcher sets"
         )
     elif world and connected < world:
         yield (
-            f"NCCL has connected {connected} of {world} ranks so far. If it stays so, the others have not come or do"
-            f" not reach it. Remedy: see the last lines of each rank below {ranks} on its node, and run verify.yml"
+            f"NCCL has connected {connected} of {world} ranks so far. If this does not change, the others did not "
+            f"start or cannot reach it. Remedy: see the last lines of each rank below {ranks} on its node, and run "
+            "verify.yml"
         )
     for node, found in _nodes(nccl).items():
         network, devices = found.get("network"), [str(device) for device in found.get("devices") or []]
@@ -56,14 +58,14 @@ def warnings(nccl: Mapping[str, Any] | None, world: int | None, log_path: str) -
             wrong = [device for device in devices if not _matches(device, interface)]
             if wrong:
                 yield (
-                    f"{on}NCCL uses {listed(wrong)}, and nccl_env chose {interface.lstrip('=')}. Remedy: take"
+                    f"{on}NCCL uses {listed(wrong)}, but nccl_env chose {interface.lstrip('=')}. Remedy: take"
                     f" NCCL_SOCKET_IFNAME out of {_OVERRIDES}, and launch again"
                 )
         elif network == "IB":
             wrong = [device for device in devices if not _matches(device, hcas)]
             if wrong:
                 yield (
-                    f"{on}NCCL uses the HCAs {listed(wrong)}, and nccl_env chose {hcas.lstrip('=')}. Remedy: take"
+                    f"{on}NCCL uses the HCAs {listed(wrong)}, but nccl_env chose {hcas.lstrip('=')}. Remedy: take"
                     f" NCCL_IB_HCA out of {_OVERRIDES}, and launch again"
                 )
 

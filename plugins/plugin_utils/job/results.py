@@ -32,9 +32,9 @@ def reply(host: str, reported: Mapping[str, Any], paths: list[str], most: int) -
     checked: dict[str, Any] = accept(host, "job_results", own, _REPLY)
     for path in checked["packed"]:
         if not any(path == requested or path.startswith(f"{requested}/") for requested in paths):
-            raise ReportedError(f"{host}: job_results: {path} was not asked for. Remedy: check that node.")
+            raise ReportedError(f"{host}: job_results: {path} was not requested. Remedy: check that node.")
     if sum(entry["size"] for entry in checked["packed"].values()) > most:
-        raise ReportedError(f"{host}: job_results: it sent more than was asked for. Remedy: check that node.")
+        raise ReportedError(f"{host}: job_results: it sent more than was requested. Remedy: check that node.")
     return checked
 
 
@@ -58,12 +58,14 @@ def take(host: str, archive: Path, packed: Mapping[str, Mapping[str, Any]], plac
                     entry = missing.pop(member.name, None)
                     content = tar.extractfile(member) if entry and member.isreg() else None
                     if not entry or not content or member.size != entry["size"]:
-                        raise ReportedError(f"{host}: job_results: the archive is not what was reported. {_AGAIN}")
+                        raise ReportedError(
+                            f"{host}: job_results: the archive differs from what was reported. {_AGAIN}"
+                        )
                     _write(host, content, part / member.name, entry["sha256"])
         except (tarfile.TarError, EOFError, ValueError) as error:
             if isinstance(error, ReportedError):
                 raise
-            raise ReportedError(f"{host}: job_results: the archive did not arrive whole. {_AGAIN}") from None
+            raise ReportedError(f"{host}: job_results: the archive arrived incomplete. {_AGAIN}") from None
         if missing:
             raise ReportedError(f"{host}: job_results: {next(iter(missing))} did not arrive. {_AGAIN}")
         moved = _make_way(place)
@@ -83,7 +85,7 @@ def _write(host: str, content: IO[bytes], path: Path, sha256: str) -> None:
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600), "wb") as file:
         shutil.copyfileobj(hashed, file, CHUNK)
     if hashed.sha256 != sha256:
-        raise ReportedError(f"{host}: job_results: {path.name} did not arrive whole. {_AGAIN}")
+        raise ReportedError(f"{host}: job_results: {path.name} arrived incomplete. {_AGAIN}")
 
 
 def _make_way(place: Path) -> str:

@@ -73,14 +73,14 @@ def silent(results: Results) -> list[str]:
         if "jobs" in result:
             if result.get("whole") is False:
                 lines.append(
-                    f"{node}: more folders lie among its jobs than are read, so it may have others than are reported. "
-                    "Name the job, or remove on that node what is no job's"
+                    f"{node}: its folder of jobs contains more folders than are read, so it may have other jobs than "
+                    "those reported. Name the job, or remove the folders that do not belong to jobs"
                 )
             continue
         why = _why(result)
         if result.get("unreachable"):
             lines.append(
-                f"{node} cannot be reached, so what runs there is not known: {why}. Check: ansible {node} -m ping"
+                f"{node} cannot be reached, so the state of its jobs is unknown: {why}. Check: ansible {node} -m ping"
             )
         else:
             lines.append(f"{node}: its jobs cannot be read: {why}")
@@ -92,8 +92,8 @@ def unknown(results: Results) -> list[str]:
     mute = [node for node, result in results.items() if "jobs" not in result]
     queried, skipped = ([node for node in mute if bool(results[node].get("left_out")) is out] for out in (False, True))
     whys = [f"{listing(queried)} did not answer"] if queried else []
-    whys += [f"{listing(skipped)} {'were' if skipped[1:] else 'was'} not asked (--limit)"] if skipped else []
-    return [f"{' and '.join(whys)}, so what runs there is not known"] if whys else []
+    whys += [f"{listing(skipped)} {'were' if skipped[1:] else 'was'} not queried (--limit)"] if skipped else []
+    return [f"{' and '.join(whys)}, so the state of jobs there is unknown"] if whys else []
 
 
 def duration(seconds: float | None) -> str:
@@ -160,7 +160,8 @@ def _trouble(known: Known) -> list[str]:
         members = (job.get("summary") or {}).get("members") or []
         leader = f" ({members[0]['name']})" if members else ""
         lines.append(
-            f"{known.name}: only the part on {known.node} is known, as the node of rank 0{leader} did not report it."
+            f"{known.name}: only the part on {known.node} is known, because the node of rank 0{leader} did not "
+            "report the job."
             + (" ansible-playbook stop.yml ends what is left of it." if job["state"] in MAY_RUN else "")
         )
     for node, other in known.others.items():
@@ -254,11 +255,11 @@ def to_stop(results: Results, wanted: str | None) -> dict[str, Any]:
         if damaged:
             reasons = {node: str(job.get("reason")).partition(" Remedy: ")[0] for node, job in damaged.items()}
             whys = "; ".join(f"{node}: {_sentence(reason).rstrip('.')}" for node, reason in reasons.items())
-            lines.append(f"{known.name}, whose files are damaged and put aside ({whys})")
+            lines.append(f"{known.name}: its files are damaged and were put aside ({whys})")
         if places:
             lines.append(f"{known.name}, {known.job['state']} on {', '.join(places)}")
         elif wanted is not None and not damaged:
-            lines.append(f"{known.name} does not run: it is {known.job['state']} since {known.job.get('since')}")
+            lines.append(f"{known.name} is not running: {known.job['state']} since {known.job.get('since')}")
     answered = [node for node, result in results.items() if "jobs" in result]
     dark = unknown(results)
     # Only where all answered is the cluster spoken of as a whole.
@@ -311,9 +312,10 @@ def gathered(results: Results) -> list[str]:
             dest = str(result["dest"])
         elif "gathered" not in result and not result.get("skipped"):
             why = _why(result)
-            lines.append(f"The logs of {node} were not gathered and stay there: {why}")
+            lines.append(f"The logs of {node} were not gathered and remain there: {why}")
         lines += [
-            f"{node}: only the end of {path} was gathered, as it is long" for path in result.get("shortened") or []
+            f"{node}: only the end of {path} was gathered, because the file is long"
+            for path in result.get("shortened") or []
         ]
         lines += [f"{node}: {problem}" for problem in result.get("problems") or []]
     return ([f"Logs of {', '.join(fresh)} are in {dest}"] if fresh else []) + lines

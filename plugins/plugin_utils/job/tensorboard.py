@@ -52,7 +52,7 @@ def board(requested: Mapping[str, Any], training: Mapping[str, Any], found: Mapp
         "settings": {},
     }
     if found and not (LABEL in labels and labels.get(CLUSTER_LABEL) == requested["cluster"]):
-        problem = f"a container {name} exists that this collection did not make. Remedy: rename or remove it"
+        problem = f"the container {name} exists, but this collection did not create it. Remedy: rename or remove it"
         return {**plan, "problem": _at(requested, problem)}
     if requested["state"] == "absent":
         return plan
@@ -62,7 +62,7 @@ def board(requested: Mapping[str, Any], training: Mapping[str, Any], found: Mapp
     mounts, problem = _mounts(requested, training)
     image = training.get("Image")
     if not problem and not (isinstance(image, str) and _ID.fullmatch(image)):
-        problem = "the engine does not say of which image its training container is. Remedy: site.yml"
+        problem = "the engine does not report the image of its training container. Remedy: site.yml"
     if problem:
         return {**plan, "problem": _at(requested, problem)}
     settings = {
@@ -116,7 +116,7 @@ def _wrong(requested: Mapping[str, Any]) -> str:
         return f"tensorboard_logdir: {logdir!r} is not an absolute path without a colon, as the containers see it"
     if requested["runtime"] == "host":
         return (
-            "deepspeed_launch_runtime is host, and TensorBoard is served from a container. Remedy: start it there by"
+            "deepspeed_launch_runtime is host, but TensorBoard is served from a container. Remedy: start it there by"
             f" hand, in the environment of the ranks: python3 -m {MODULE} --host 127.0.0.1 --logdir FOLDER"
         )
     return ""
@@ -126,7 +126,7 @@ def _mounts(requested: Mapping[str, Any], training: Mapping[str, Any]) -> tuple[
     """Return the mounts of the training container in which the logs are, read-only, or what is wrong."""
     node = container_name(str(requested["cluster"]), str(requested["host"]))
     if not training:
-        return [], f"there is no container {node}, of whose image TensorBoard runs. Remedy: site.yml makes it"
+        return [], f"there is no container {node}, whose image TensorBoard needs. Remedy: site.yml creates it"
     logdir = str(requested["logdir"]).rstrip("/") or "/"
     places = {}
     for mount in _sequence(training.get("Mounts")):
@@ -139,7 +139,8 @@ def _mounts(requested: Mapping[str, Any], training: Mapping[str, Any]) -> tuple[
     holder = max((target for target in places if _within(logdir, target)), key=len, default="")
     if not holder:
         return [], (
-            f"tensorboard_logdir: {logdir} is on no mount of container {node}, so no logs can last there. Mounts are"
+            f"tensorboard_logdir: {logdir} is not on a mount of container {node}, so logs there would not persist. "
+            "Mounts are"
             f" {', '.join(sorted(places)) or 'none'}. Remedy: name a folder below one of them"
         )
     inner = [target for target in places if target != holder and _within(target, logdir)]

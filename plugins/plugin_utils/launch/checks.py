@@ -68,7 +68,7 @@ def judge(results: Mapping[str, Any]) -> Verdict:
         elif trouble:
             found.append(Problem(name, trouble["text"], trouble["remedy"]))
         else:
-            found.append(Problem(name, "it gave no answer to the checks", "check the error of this node above"))
+            found.append(Problem(name, "it did not answer the checks", "check the error of this node above"))
     for check in CHECKS:
         found += check(nodes)
     merged: dict[tuple[str, str, bool], list[str]] = {}

@@ -57,7 +57,7 @@ def command(launch: Launch) -> list[str]:
         )
     if launch.transport == "pdsh" and launch.launcher != "deepspeed":
         raise LaunchError(
-            f"deepspeed_launch_transport: pdsh starts DeepSpeed's launcher only, and deepspeed_launch_launcher is "
+            "deepspeed_launch_transport: pdsh starts only DeepSpeed's launcher, but deepspeed_launch_launcher is "
             f"{launch.launcher}. Set the transport to direct."
         )
     try:

@@ -108,7 +108,7 @@ def check_names(nodes: Sequence[Node]) -> Iterator[Problem]:
                 failures[(node.name, target)] = f"{found['host']}: {found['error']}"
             elif own.get(target) and not set(found["addresses"]) & set(own[target]):
                 seen, has = ", ".join(found["addresses"]), ", ".join(own[target])
-                failures[(node.name, target)] = f"{found['host']} leads to {seen}, and its address is {has}"
+                failures[(node.name, target)] = f"{found['host']} resolves to {seen}, but its address is {has}"
     for sources, targets, words in group(failures):
         remedy = (
             f"{SITE} overlay_network,training_container" if nodes[0].contained else f"{SITE} host with host_names: true"

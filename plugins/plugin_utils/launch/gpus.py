@@ -61,7 +61,7 @@ def parse_apps(text: str) -> dict[str, list[str]]:
         if len(values) == 4 and values[0].startswith("GPU-"):
             # Of a process outside the container neither is known.
             known = [value for value in (values[1], values[3]) if value and not value.startswith("[")]
-            found.setdefault(values[0], []).append(" ".join(known) or "a process that the container does not see")
+            found.setdefault(values[0], []).append(" ".join(known) or "a process outside the container")
     return found
 
 
@@ -77,7 +77,7 @@ def judge(smi: Mapping[str, Any], slots: Sequence[int]) -> Iterator[Finding]:
             yield Finding("broken", f"nvidia-smi fails where the ranks run: {words or smi[name]['rc']}")
             return
     if _INSTANCE.search(smi["list"]["out"]):
-        yield Finding("note", "its GPUs are divided (MIG): which instance is busy was not checked")
+        yield Finding("note", "its GPUs are partitioned (MIG): whether an instance is busy was not checked")
         return
     cards = {card.index: card for card in parse_cards(smi["gpus"]["out"])}
     apps = parse_apps(smi["apps"]["out"]) if smi["apps"]["rc"] in ENOUGH else {}
@@ -96,7 +96,7 @@ def _card(card: Card, apps: list[str]) -> Iterator[Finding]:
     holders = f" by {', '.join(apps[:3])}" if apps else ""
     used = f", and it is in use{holders}" if apps else ""
     if card.mode == "Prohibited" or (card.mode.startswith("Exclusive") and apps):
-        yield Finding("mode", f"GPU {card.index} takes no process: its compute mode is {card.mode}{used}")
+        yield Finding("mode", f"GPU {card.index} accepts no process: its compute mode is {card.mode}{used}")
     elif card.used is not None and card.used > FREE_MIB:
         total = f" of {card.total}" if card.total is not None else ""
         yield Finding("busy", f"GPU {card.index} is in use{holders}: {card.used}{total} MiB of its memory")

@@ -51,9 +51,9 @@ class Integration:
     def sentence(self) -> str:
         """What the plan says of it."""
         if self.environment:
-            how = "The script gets ds_config.json by ACCELERATE_DEEPSPEED_CONFIG_FILE."
+            how = "The script gets ds_config.json through ACCELERATE_DEEPSPEED_CONFIG_FILE."
         elif self.argument:
-            how = f"The script gets ds_config.json by {self.argument}."
+            how = f"The script gets ds_config.json through {self.argument}."
         else:
             how = "The script gets no ds_config.json."
         return f"Integration: {self.name or 'not determined'}{self.reason}. {how}"
@@ -113,17 +113,17 @@ def integration_of(requested: Requested, read_in_script: Integration) -> Integra
     if requested.integration in INTEGRATIONS:
         found = replace(INTEGRATIONS[requested.integration], reason=f", as {VARIABLE} says")
     if requested.argument != AUTO:
-        reason = f"{found.reason}; {ARGUMENT_VARIABLE} is set, and goes before it"
+        reason = f"{found.reason}; {ARGUMENT_VARIABLE} is set and takes precedence"
         found = replace(found, argument=requested.argument, environment=False, reason=reason)
     if requested.keys != AUTO:
-        reason = f"{found.reason}; {KEYS_VARIABLE}: {requested.keys} is set, and goes before it"
+        reason = f"{found.reason}; {KEYS_VARIABLE}: {requested.keys} is set and takes precedence"
         found = replace(found, keys=requested.keys, reason=reason)
     return found
 
 
 def undetermined(reason: str) -> Integration:
     """What was so before scripts were read."""
-    return Integration("", CONFIG, "deepspeed", reason=f" ({reason}), so that it is taken for deepspeed")
+    return Integration("", CONFIG, "deepspeed", reason=f" ({reason}), so it is treated as deepspeed")
 
 
 @functools.lru_cache(maxsize=16)
@@ -152,7 +152,7 @@ def determined(sources: str, script: str) -> Integration:
 
 def _by_nothing(scripts: Mapping[str, Script], more: bool, script: str) -> Integration:
     """Return the decision on a script in which nothing of DeepSpeed was found."""
-    unclear = "not all of what it imports was read" if more else _unclear(scripts)
+    unclear = "not everything that it imports was read" if more else _unclear(scripts)
     if unclear:
         return undetermined(unclear)
     files = "neither it nor the modules of its source that it imports use" if len(scripts) > 1 else "it does not use"
@@ -212,11 +212,11 @@ def _unclear(scripts: Mapping[str, Script]) -> str:
     }
     for path, one in scripts.items():
         if one.own_ways or one.mentions:
-            return f"{path} may take ds_config.json in a way of its own"
+            return f"{path} may read ds_config.json in its own way"
         packages = {module.partition(".")[0] for module in one.modules}
         other = sorted(packages - sys.stdlib_module_names - _WITHOUT_DEEPSPEED - local)
         if "deepspeed" in other:
-            return f"{path} imports deepspeed, and nothing shows how it is given its configuration"
+            return f"{path} imports deepspeed, but how it gets its configuration is unknown"
         if other:
             return f"whether {' or '.join(other[:3])} uses DeepSpeed is not known"
     return ""
@@ -229,5 +229,5 @@ def conflict(argument: str, configured: bool, args: Sequence[str]) -> str:
         name, equals, dummy = word.partition("=")
         with_path = bool(equals) or not following.startswith("-")
         if name in {*_CONFIG_OPTIONS, argument} or (name == _PATH_OPTION and with_path):
-            return f"deepspeed_launch_args has {name}, and the script gets the cluster's ds_config.json as well"
+            return f"deepspeed_launch_args has {name}, but the script also gets the cluster's ds_config.json"
     return ""

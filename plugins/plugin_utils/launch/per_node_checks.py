@@ -119,10 +119,10 @@ def check_exports(nodes: Sequence[Node]) -> Iterator[Problem]:
     """DeepSpeed's runner, on the first node, gives no other one a value that is good for this one alone."""
     for node in nodes[:1]:
         for path, variables in (node.answer.get("exports") or {}).items():
-            where = "which DeepSpeed exports to all nodes in the place of their own values"
+            where = "which DeepSpeed exports to all nodes in place of their own values"
             text = f"{path} sets {listing(variables)}, {where}"
             remedy = (
-                "take it out of that file: role nccl_env finds each node's, and nccl_env_settings or "
+                "remove it from that file: role nccl_env finds each node's, and nccl_env_settings or "
                 "nccl_env_environment of a host set others"
             )
             yield Problem(node.name, text, remedy)
@@ -145,8 +145,8 @@ def check_space(nodes: Sequence[Node]) -> Iterator[Problem]:
             requested = size(int(need * GIB))
             yield Problem(
                 node.name,
-                f"{space['at']} has {size(space['free'])} free for checkpoints, and {requested} are requested",
-                "make room there, or correct deepspeed_launch_checkpoints or deepspeed_launch_checkpoint_gib",
+                f"{space['at']} has {size(space['free'])} free for checkpoints, but {requested} are needed",
+                "free space there, or correct deepspeed_launch_checkpoints or deepspeed_launch_checkpoint_gib",
             )
 
 
@@ -165,8 +165,8 @@ def check_locks(nodes: Sequence[Node]) -> Iterator[Problem]:
             elif lock["state"] == "dead":
                 yield Problem(node.name, f"the dead lock {age}, is removed before a start", "", fatal=False)
             elif lock["state"] == "shared":
-                text = f"the lock {age}, is on a network file system: whether another machine holds it cannot be seen"
-                remedy = "where nothing compiles, remove it; every rank would wait for it"
+                text = f"the lock {age}, is on a network file system: whether another machine holds it is unknown"
+                remedy = "if nothing is compiling, remove it; every rank would wait for it"
                 yield Problem(node.name, text, remedy, fatal=False)
             else:
                 who = f" by process {lock['holder']}" if lock["holder"] else ""

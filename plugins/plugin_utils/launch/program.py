@@ -40,8 +40,8 @@ def program(script: str, launcher_args: Sequence[str] = ()) -> Program:
     if module:
         if not _DOTTED.fullmatch(module["name"]):
             raise ProgramError(
-                f"deepspeed_launch_script: {module['name']!r} is no name of a Python module. Write it as in -m "
-                "package.module, and its arguments into deepspeed_launch_args."
+                f"deepspeed_launch_script: {module['name']!r} is not a valid name of a Python module. Write it as in "
+                "-m package.module, and its arguments into deepspeed_launch_args."
             )
         return Program(MODULE, module["name"], given=any(word in launcher_args for word in AS_MODULE))
     for kind, words in ((MODULE, AS_MODULE), (COMMAND, AS_COMMAND)):

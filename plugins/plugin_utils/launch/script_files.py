@@ -78,7 +78,7 @@ def _text(root: Path, path: Path) -> str:
     # A named pipe would never answer.
     with os.fdopen(os.open(real, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-            raise UnreadableScriptError("it is no plain file")
+            raise UnreadableScriptError("it is not a plain file")
         data = file.read(MAX_BYTES + 1)
     if len(data) > MAX_BYTES:
         raise UnreadableScriptError(f"it has more than {MAX_BYTES // 1024} KiB")

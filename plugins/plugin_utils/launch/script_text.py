@@ -66,7 +66,7 @@ def read(text: str) -> Script:
             tree = ast.parse(text)
     except SyntaxError as error:
         raise UnreadableScriptError(
-            f"line {error.lineno or 1} is no Python {sys.version_info[0]}.{sys.version_info[1]}"
+            f"line {error.lineno or 1} is not valid Python {sys.version_info[0]}.{sys.version_info[1]}"
         ) from None
     except (ValueError, RecursionError, MemoryError):
         raise UnreadableScriptError("it is nested too deeply, or holds null bytes") from None

@@ -25,14 +25,15 @@ _CAUSES = (
     (re.compile(r"Failed to open libibverbs\.so"), "there is no libibverbs"),
     (
         re.compile(r"NET/IB ?: No device found"),
-        "libibverbs found none of them, as its drivers are missing in the image, or the devices in the container",
+        "libibverbs found none of them, because its drivers are missing from the image, or the devices from the "
+        "container",
     ),
 )
 
 
 def fell_back(devices: Sequence[str], hcas: str) -> str:
     """Return ``NCCL fell back to sockets (eth0), and nccl_env chose the HCAs mlx5_0:1``."""
-    return f"NCCL fell back to sockets ({listed(devices)}), and nccl_env chose the HCAs {hcas.lstrip('=')}"
+    return f"NCCL fell back to sockets ({listed(devices)}), but nccl_env chose the HCAs {hcas.lstrip('=')}"
 
 
 def cause(log: Iterable[str]) -> str:

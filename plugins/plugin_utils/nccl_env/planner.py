@@ -90,8 +90,8 @@ class NcclEnvPlanner:
                 Problem(
                     host,
                     (
-                        f"{path} was there before this collection and others than its owner can write there "
-                        f"(mode {mode}), who could replace what root puts there"
+                        f"{path} existed before this collection, and other accounts than its owner can write there "
+                        f"(mode {mode}) and so replace what root puts there"
                     ),
                     f"chmod go-w {path} there, or set another cluster_root",
                 )
@@ -99,8 +99,8 @@ class NcclEnvPlanner:
             ]
             if not requested.runtime_host and (owner := owner_of_others(found, requested.etc)):
                 text = (
-                    f"{requested.etc} was there before this collection and belongs to user {owner}, and sshd in the "
-                    "container accepts keys from a folder of root alone"
+                    f"{requested.etc} existed before this collection and belongs to user {owner}, but sshd in the "
+                    "container accepts keys only from a folder of root"
                 )
                 remedy = f"chown root {requested.etc} there, or set another cluster_root"
                 refusals.append(Problem(host, text, remedy))

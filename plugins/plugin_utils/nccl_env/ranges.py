@@ -4,9 +4,9 @@
 """What NCCL takes for its settings, by release: kind, range, first and last release. Pure.
 
 Sources: NCCL's user guide, "Environment Variables" (of 2.30.7), for values; its source at each release's tag for the
-first release that reads a name. Numbers go through ``strtoll(…, 0)`` (src/misc/param.cc): what is no number is read as
-0, in silence, so ``true`` switches off. Names that are in no table here are left to NCCL and to its plugins, of which
-``readers`` knows some.
+first release that reads a name. Numbers go through ``strtoll(…, 0)`` (src/misc/param.cc): what is not a number is
+read as 0 in silence, so ``true`` switches off. Names that are in no table here are left to NCCL and to its plugins, of
+which ``readers`` knows some.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ LONGEST = 1023
 
 ANY = 2**63 - 1
 _NUMBER = re.compile(r"[+-]?(0[xX][0-9a-fA-F]+|[0-9]+)", re.ASCII)
-_NO_NAME = "is no name of an NCCL setting; they begin with NCCL_ and are written in capitals"
+_NO_NAME = "is not a valid name of an NCCL setting: these begin with NCCL_ and are written in capitals"
 _SWITCHES = {"true": "1", "yes": "1", "on": "1", "false": "0", "no": "0", "off": "0"}
 _LIKE = 0.85
 """``difflib`` ratio from which an unknown name is taken for a misspelling."""
@@ -166,7 +166,7 @@ OF_THE_CLUSTER = {
 
 
 def parse_release(text: str) -> Release | None:
-    """Return ``2.21.5`` (or ``2.21.5+cuda12.4``, ``2.21``) as numbers, or None where it is no release."""
+    """Return ``2.21.5`` (or ``2.21.5+cuda12.4``, ``2.21``) as numbers, or None where it is not a release."""
     match = re.match(r"(\d+)\.(\d+)(?:\.(\d+))?(?![\d.])", text.strip(), re.ASCII)
     return (int(match[1]), int(match[2]), int(match[3] or 0)) if match else None
 
@@ -194,23 +194,23 @@ def complaint(name: str, value: Any, release: Release | None = None) -> str | No
     if wrong or known is None:
         return wrong
     if release is not None and release < known.since:
-        return f"is known to NCCL from {shown(known.since)} on, and the image has {shown(release)}"
+        return f"is supported by NCCL from {shown(known.since)} on, but the image has {shown(release)}"
     return _outside(known, text)
 
 
 def _malformed(name: str, value: Any, text: str) -> str | None:
     """Return why a line of NCCL's file cannot hold this, or None."""
     if isinstance(value, (dict, list, tuple)) or value is None:
-        return "is no text and no number"
+        return "is neither text nor a number"
     if NAME.fullmatch(name) is None:
         other = reader(name)
         return other.text if other else _NO_NAME
     if name in OF_THE_CLUSTER:
-        return f"does not belong into the settings of a cluster: {OF_THE_CLUSTER[name]}"
+        return f"cannot be set for a whole cluster: {OF_THE_CLUSTER[name]}"
     if text != text.strip() or not text.isprintable():
-        return f"{text!r} has blanks around it or a line break in it, and NCCL takes lines as they are"
+        return f"{text!r} begins or ends with a blank or contains a line break, and NCCL uses lines verbatim"
     if len(text.encode()) > LONGEST:
-        return f"has {len(text.encode())} bytes, and NCCL cuts values off after {LONGEST}"
+        return f"has {len(text.encode())} bytes, but NCCL truncates values after {LONGEST}"
     return None
 
 
@@ -224,7 +224,7 @@ def _outside(known: Range, text: str) -> str | None:
         return None
     meant = _SWITCHES.get(text.lower())
     if number is None and meant and not known.words:
-        return f"'{text}' is no number, and NCCL would read it as 0; it takes {known.reported()}, so write {meant}"
+        return f"'{text}' is not a number, and NCCL would read it as 0; it must be {known.reported()}: write {meant}"
     return f"'{text}' is not {known.reported()}"
 
 

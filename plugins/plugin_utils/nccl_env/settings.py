@@ -115,7 +115,7 @@ def common_rdma(fabrics: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def _not_counted(fabrics: Mapping[str, Mapping[str, Any]]) -> str:
-    """Return in brackets which devices of these hosts are no network, as people see active ports there."""
+    """Return in brackets which devices of these hosts are not a network, as people see active ports there."""
     found = {host: _management(fabric) for host, fabric in fabrics.items()}
     names = next((names for names in found.values() if names), "")
     return f" ({names} manage the NVSwitches, and lead to no other node)" if names else ""

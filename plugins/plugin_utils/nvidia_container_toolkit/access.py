@@ -61,13 +61,13 @@ def access(
         problem = None
         if version is not None and version < CDI_SINCE:
             problem = (
-                f"nvidia_container_toolkit_mode is cdi, and the engine is {engine}: CDI came with 25.0",
+                f"nvidia_container_toolkit_mode is cdi, but the engine is {engine}, and CDI needs 25.0 or later",
                 "set nvidia_container_toolkit_mode: auto, or install a newer engine",
             )
         elif off:
             problem = (
-                "nvidia_container_toolkit_mode is cdi, and features.cdi is false in the engine's configuration",
-                "take it out, or set nvidia_container_toolkit_mode: auto",
+                "nvidia_container_toolkit_mode is cdi, but features.cdi is false in the engine's configuration",
+                "remove that key, or set nvidia_container_toolkit_mode: auto",
             )
         config = _cdi_config(version, settings, features)
     else:

@@ -118,7 +118,7 @@ def _add_restart(changes: Changes, requested: Mapping[str, Any], planned: Mappin
     does = (
         f"the engine must be restarted for {reasons}"
         if reasons
-        else "which reloads systemd, and that can take GPUs from a job that runs"
+        else "which reloads systemd, and that can remove GPUs from a running job"
     )
     joined = f"the container toolkit changes, {'and ' if reasons else ''}{does}. In the way: {', '.join(stopped)}"
     consent = Consent("docker_allow_restart", joined, bool(requested["restart"]), "stop the containers first")

@@ -28,7 +28,7 @@ def image_cuda(environment: Iterable[str]) -> tuple[int, int] | None:
 
 
 def version(text: Any) -> tuple[int, int] | None:
-    """Read ``12.8`` or ``12.8.1``; None where it is no version."""
+    """Read ``12.8`` or ``12.8.1``; None where it is not a version."""
     match = re.match(r"\s*(\d{1,3})\.(\d{1,3})", str(text or ""))
     return (int(match[1]), int(match[2])) if match else None
 
@@ -43,8 +43,8 @@ def cuda_verdict(environment: Iterable[str], driver_cuda: Any, image: str, drive
         return {"level": UNKNOWN, "text": f"the image {image} does not state which CUDA it has"}
     has = f"the image {image} has CUDA {wanted[0]}.{wanted[1]}"
     if known is None:
-        return {"level": UNKNOWN, "text": f"{has}, and the driver does not report which CUDA it supports"}
-    knows = f"driver {driver} knows CUDA up to {known[0]}.{known[1]}"
+        return {"level": UNKNOWN, "text": f"{has}, but the driver does not report which CUDA it supports"}
+    knows = f"driver {driver} supports CUDA up to {known[0]}.{known[1]}"
     if wanted <= known:
         return {"level": OK, "text": f"{has}, and {knows}"}
     if wanted[0] == known[0]:

@@ -34,7 +34,7 @@ def faults(described: Any, gpu: Mapping[str, Any]) -> list[str]:
     if lacking:
         found.append(f"{DESCRIPTION} lacks {' and '.join(lacking)}, so CUDA does not start in containers")
     if _ALL not in names:
-        found.append(f"{DESCRIPTION} has no device {CDI_DEVICE}, which containers ask for")
+        found.append(f"{DESCRIPTION} has no device {CDI_DEVICE}, which containers request")
     return found + _device_faults(names, nodes, gpu)
 
 

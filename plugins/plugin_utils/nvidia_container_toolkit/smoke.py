@@ -57,7 +57,7 @@ def problem(
     """
     where = f"a container of {image}"
     if listed.get("rc") not in ENOUGH:
-        return f"nvidia-smi in {where} ended with {listed.get('rc')} and said: {_reported(listed)}"
+        return f"nvidia-smi in {where} ended with {listed.get('rc')} and printed: {_reported(listed)}"
     seen = len(_LISTED.findall(str(listed.get("stdout") or "")))
     if seen < max(1, gpus):
         return f"nvidia-smi in {where} lists {seen} of the host's {gpus} GPUs: {_reported(listed)}"
@@ -72,7 +72,7 @@ def problem(
 def _of_cuda(where: str, slots: int, cuda: Mapping[str, Any]) -> str:
     answer = _ANSWER.search(str(cuda.get("stdout") or ""))
     if cuda["rc"] != 0 or not answer:
-        return f"CUDA could not be asked in {where}: {_reported(cuda)}"
+        return f"CUDA could not be queried in {where}: {_reported(cuda)}"
     result, count = int(answer[1]), int(answer[2])
     if result:
         means = f" ({_MEANS[result]})" if result in _MEANS else ""

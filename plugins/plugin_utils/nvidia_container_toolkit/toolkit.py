@@ -246,9 +246,9 @@ def _problems(requested: Request, host: Host, way: Access, packages: list[str]) 
     if foreign:
         problems.append(
             (
-                f"{', '.join(foreign)} is on hold in version {host.version_of(foreign[0])}, and version "
+                f"{', '.join(foreign)} is on hold in version {host.version_of(foreign[0])}, but version "
                 f"{requested.version} is requested",
-                f"apt-mark unhold {' '.join(foreign)} if that may be, or set nvidia_container_toolkit_source: keep",
+                f"apt-mark unhold {' '.join(foreign)} if it may change, or set nvidia_container_toolkit_source: keep",
             )
         )
     return problems
@@ -265,12 +265,12 @@ def _missing(requested: Request, host: Host, way: Access) -> list[str]:
     docker = host.part("docker")
     settings = docker.get("settings")
     if way.mode == RUNTIME and requested.runtime not in names(docker.get("runtimes")):
-        missing.append(f"the Docker engine knows no runtime {requested.runtime}")
+        missing.append(f"the Docker engine has no runtime {requested.runtime}")
     if way.mode == CDI:
         if not (isinstance(settings, Mapping) and settings.get("cdi_directories")):
-            missing.append("the Docker engine takes no CDI devices")
+            missing.append("the Docker engine does not support CDI devices")
         if not _exists(host, SPEC_PATH):
-            missing.append(f"there is no {SPEC_PATH}, which describes the GPUs to it")
+            missing.append(f"{SPEC_PATH}, which describes the GPUs to it, is missing")
         missing += misdescribed(host)
     if (
         requested.default_runtime

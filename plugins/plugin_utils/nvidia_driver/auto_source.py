@@ -62,6 +62,6 @@ def _against(request: Request, node: Node, theirs: Offer) -> tuple[str, str]:
     elif (branch,) < numeric(request.min_version)[:1] <= (theirs.branch,):
         reason = f"{where}'s branch {branch} is older than nvidia_driver_min_version ({request.min_version})"
     elif place.offer.ended:
-        reason = f"{where}'s own driver, branch {branch}, has been without security updates since {place.offer.ended}"
-        instead = f"set nvidia_driver_source: distribution, to take branch {branch} all the same"
+        reason = f"the driver of {where} itself, branch {branch}, has had no security updates since {place.offer.ended}"
+        instead = f"set nvidia_driver_source: distribution, to use branch {branch} nevertheless"
     return reason, instead

@@ -73,7 +73,8 @@ def _plan(facts: Mapping[str, Any], request: Request) -> Plan:
     node = Node(facts)
     if not node.devices:
         refusal = Refusal(
-            "this cluster computes on GPUs, and this host has none of NVIDIA's, or has given them to virtual machines",
+            "this cluster computes on GPUs, but this host has no NVIDIA GPU, or has assigned all of them to virtual "
+            "machines",
             "take it out of the cluster, or set cluster_accelerator: cpu for all",
         )
         return Plan(WORKS, refusals=(refusal,))
@@ -88,8 +89,8 @@ def _plan(facts: Mapping[str, Any], request: Request) -> Plan:
         return Plan(INSTALL, why, refusals=requested, how=how, reasons=reasons)
     if request.source == KEEP:
         refusal = Refusal(
-            f"{why}, and nvidia_driver_source is keep",
-            "fix the driver yourself, or let it be installed (nvidia_driver_source: auto)",
+            f"{why}, but nvidia_driver_source is keep",
+            "fix the driver yourself, or have one installed (nvidia_driver_source: auto)",
         )
         return Plan(INSTALL, why, refusals=(refusal,), how=how, reasons=reasons)
     if _is_installed(request, node):
@@ -118,7 +119,7 @@ def _installation(request: Request, node: Node, why: str, how: str, reasons: tup
     if node.switches and not fabric:
         refusals.append(
             Refusal(
-                "this host has NVSwitches, and Debian has no fabric manager, without which CUDA fails with error 802",
+                "this host has NVSwitches, but Debian has no fabric manager, and without one CUDA fails with error 802",
                 "set nvidia_driver_source: cuda_repository",
             )
         )
@@ -167,8 +168,8 @@ def _beside_a_working_driver(request: Request, node: Node, requested: tuple[Refu
     branch = int(numeric(version)[0])
     if request.source == KEEP:
         refusal = Refusal(
-            f"{why}, so CUDA fails with error 802, and nvidia_driver_source is keep",
-            f"install nvidia-fabricmanager in version {version}, or let it be installed (nvidia_driver_source: auto)",
+            f"{why}, so CUDA fails with error 802, but nvidia_driver_source is keep",
+            f"install nvidia-fabricmanager in version {version}, or have it installed (nvidia_driver_source: auto)",
         )
         return Plan(FABRIC, why, branch, version=version, refusals=(*requested, refusal))
     names = (f"nvidia-fabricmanager-{branch}", "nvidia-fabricmanager")
@@ -204,11 +205,11 @@ def how_to_load(request: Request, node: Node) -> tuple[str, tuple[str, ...]]:
     if request.kernel and request.kernel != running:
         reasons.append(f"the module is for kernel {request.kernel}, and {running} runs")
     if node.loaded.get("nouveau_loaded"):
-        reasons.append("nouveau is loaded, which cannot be taken out of a console safely")
+        reasons.append("nouveau is loaded, and cannot be unloaded safely while a console uses it")
     if node.loaded.get("loaded"):
         users = node.host.get("users")
         if users is None:
-            reasons.append("it cannot be seen what uses the loaded module")
+            reasons.append("the processes that use the loaded module are unknown")
         else:
             reasons += [f"{user} uses it" for user in users if not _PERSISTENCED_ALONE.match(user)]
     if reasons:

@@ -53,8 +53,8 @@ def rack_refusal(node: Node) -> Refusal | None:
     if node.system.get("architecture") != "aarch64" or not capabilities & _OF_RACKS:
         return None
     return Refusal(
-        "these are GPUs of a GB200 or GB300, whose trays form one NVLink domain by nvidia-imex, which this role does "
-        "not set up",
+        "these are GPUs of a GB200 or GB300; their trays form one NVLink domain through nvidia-imex, and this role "
+        "does not set that up",
         "install driver and nvidia-imex in one version on every tray (NVIDIA's IMEX guide) and set "
         "nvidia_driver_source: keep",
     )

@@ -59,7 +59,7 @@ def without_module(found: Any, version: str, package: str) -> tuple[str, str] | 
     if has == version:
         return None
     if not all(_PLAIN.fullmatch(word) for word in (kernel, version, has or "none", package or "none")):
-        return "the kernel that boots next, or its nvidia module, has a strange name", "look into /boot on this host"
+        return "the kernel that boots next, or its nvidia module, has an unexpected name", "check /boot on this host"
     there = f"has the nvidia module of driver {has}, not of {version}" if has else "has no nvidia module"
     way = (
         f"apt-get install {package}; if apt says that it needs another version of the driver, run with "
@@ -69,7 +69,7 @@ def without_module(found: Any, version: str, package: str) -> tuple[str, str] | 
     )
     return (
         f"kernel {kernel}, which boots next, {there}, so after a reboot no program could use the GPUs",
-        f"{way}; or take that kernel away (apt-get purge linux-image-{kernel})",
+        f"{way}; or remove that kernel (apt-get purge linux-image-{kernel})",
     )
 
 

@@ -39,8 +39,8 @@ def repository(request: Request, node: Node, *, fabric: bool) -> Repository:
     distribution, codename = str(node.system.get("distribution")), str(node.system.get("codename"))
     if not offers_release(sources, codename):
         refusal = Refusal(
-            f"no source of apt offers {distribution} {codename} main",
-            "fix /etc/apt/sources.list or the files in /etc/apt/sources.list.d; a mirror will do",
+            f"no apt source offers {distribution} {codename} main",
+            "fix /etc/apt/sources.list or the files in /etc/apt/sources.list.d; a mirror is sufficient",
         )
         return Repository(refusals=(refusal,))
     if request.source != CUDA_REPOSITORY:
@@ -66,7 +66,7 @@ def _cuda(request: Request, node: Node, sources: list[Source], contrib: list[Sou
         return Repository(refusals=(_no_key(request, node, address),))
     if "BEGIN PGP PUBLIC KEY BLOCK" not in request.repository_key:
         refusal = Refusal(
-            "nvidia_driver_repository_key is no armoured public key",
+            "nvidia_driver_repository_key is not an armoured public key",
             "give its text, from -----BEGIN PGP PUBLIC KEY BLOCK----- to the END line, not a file or an address",
         )
         return Repository(refusals=(refusal,))
@@ -80,7 +80,7 @@ def _no_key(request: Request, node: Node, address: str) -> Refusal:
     offer = node.place(request).offer
     where = f"the text of {address}{offer.key} (fingerprint {offer.fingerprint})" if offer else "its public key"
     return Refusal(
-        f"{why or 'nvidia_driver_source is cuda_repository'}, and nvidia_driver_repository_key is empty",
+        f"{why or 'nvidia_driver_source is cuda_repository'}, but nvidia_driver_repository_key is empty",
         f"set nvidia_driver_repository_key to {where}" + (f"; or {request.instead}" if request.instead else ""),
     )
 
@@ -92,8 +92,8 @@ def secure_boot_refusal(node: Node) -> Refusal | None:
     ubuntu = node.system.get("distribution") == "ubuntu"
     signed = "take Ubuntu's signed modules (nvidia_driver_source: distribution); or " if ubuntu else ""
     return Refusal(
-        "Secure Boot is on, and the firmware does not trust the key with which DKMS signs modules on this host, so the "
-        "module would be built and never loaded",
+        "Secure Boot is on, and the firmware does not trust the key with which DKMS signs modules on this host, so "
+        "the module would be built but never loaded",
         f"{signed}enrol the key ({_enrolment(node, ubuntu=ubuntu)}; then reboot, confirm it at the console and run "
         "again), or switch Secure Boot off in the firmware",
     )
@@ -122,8 +122,9 @@ def state_refusals(node: Node, *, builds: bool) -> Iterator[Refusal]:
     host = node.host
     if not host:
         yield Refusal(
-            "what was found there does not say what packages it has",
-            "run the playbook again; if it stays so, check the output of swarmspeed.cluster.node_facts for this host",
+            "the facts gathered there do not say which packages are installed",
+            "run the playbook again; if the problem persists, check the output of swarmspeed.cluster.node_facts for "
+            "this host",
         )
         return
     unfinished = [str(name) for name in host.get("unfinished") or []]
@@ -135,7 +136,7 @@ def state_refusals(node: Node, *, builds: bool) -> Iterator[Refusal]:
         )
     if host.get("installer"):
         yield Refusal(
-            f"NVIDIA's own installer installed a driver ({host['installer']} is there), which packages would damage",
+            f"NVIDIA's own installer installed a driver ({host['installer']} exists), and packages would damage it",
             f"run {host['installer']} on this host first, or set nvidia_driver_source: keep",
         )
     kernel, headers = str(host.get("kernel")), host.get("headers") or {}
@@ -146,7 +147,7 @@ def state_refusals(node: Node, *, builds: bool) -> Iterator[Refusal]:
         )
     elif builds and not headers.get("installed") and headers.get("available") is False:
         yield Refusal(
-            f"apt has no package linux-headers-{kernel}, without which no module can be built for this kernel",
+            f"apt has no package linux-headers-{kernel}, which is needed to build a module for this kernel",
             "install the newest kernel of the distribution with its headers, reboot into it, and run again",
         )
     yield from _disk(host.get("disk") or {})

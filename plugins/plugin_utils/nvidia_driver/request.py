@@ -224,7 +224,7 @@ def exclusion(held: list[str]) -> str:
 def misfit(version: str | None, flavour: str | None, request: Request, node: Node) -> str | None:
     """Return why a driver of this version and flavour is not what is requested, or None. Unknown flavours pass."""
     if not version:
-        return "no driver is there"
+        return "no driver is installed"
     number = request.number
     if number is not None and not in_branch(version, number):
         return f"driver {version} is not of branch {number}"
@@ -247,7 +247,7 @@ def shortcoming(request: Request, node: Node) -> str | None:
     loaded = node.loaded
     if not loaded.get("loaded"):
         there = node.module.get("version")
-        return f"driver {there} is installed and not loaded" if there else "no driver is loaded"
+        return f"driver {there} is installed, but not loaded" if there else "no driver is loaded"
     reason = misfit(loaded.get("version"), loaded.get("flavour"), request, node)
     if reason:
         return reason

@@ -34,22 +34,22 @@ def request_refusals(request: Request, node: Node) -> Iterator[Refusal]:
         ("nvidia_driver_source", request.source, SOURCES),
     ):
         if value not in allowed:
-            yield Refusal(f"{name} is {shown(value)}, which is not known", f"write one of {', '.join(allowed)}")
+            yield Refusal(f"{name} is {shown(value)}, which is unknown", f"write one of {', '.join(allowed)}")
     if request.min_version and not re.fullmatch(r"\d+(\.\d+)*", request.min_version, re.ASCII):
         yield Refusal(
-            f"nvidia_driver_min_version is {shown(request.min_version)}, which is no version",
+            f"nvidia_driver_min_version is {shown(request.min_version)}, which is not a version",
             "write a version such as 570.86, or leave it empty",
         )
     possible = possible_flavours(node.generations)
     if not possible:
         yield Refusal(
             f"no flavour of the kernel module drives all of this host's GPUs ({', '.join(node.generations)})",
-            "take the older GPUs out of this host, or give them to a virtual machine",
+            "remove the older GPUs from this host, or assign them to a virtual machine",
         )
     elif request.flavour in (OPEN, PROPRIETARY) and request.flavour not in possible:
         yield Refusal(
-            f"nvidia_driver_flavour is {request.flavour}, and this host's GPUs ({', '.join(node.generations)}) "
-            f"work with the {possible[0]} kernel module only",
+            f"nvidia_driver_flavour is {request.flavour}, but this host's GPUs ({', '.join(node.generations)}) work "
+            f"only with the {possible[0]} kernel module",
             f"set nvidia_driver_flavour: auto, or {possible[0]}",
         )
 
@@ -116,7 +116,7 @@ def use_refusals(request: Request, node: Node, how: str, reasons: tuple[str, ...
     if how == "reboot" and request.reboot == "never":
         shown_reasons = "; ".join(reasons[:4])
         yield Refusal(
-            f"driver {version} is in use ({shown_reasons}), so another one would only run after a reboot, and until "
+            f"driver {version} is in use ({shown_reasons}), so another one would run only after a reboot, and until "
             "then no program could use the GPUs",
             "set nvidia_driver_reboot: if_needed, or stop what uses the GPUs",
         )

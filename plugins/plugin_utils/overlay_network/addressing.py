@@ -96,7 +96,7 @@ def choose_mtu(requested: OverlayRequest, found: Mapping[str, Any], underlay_mtu
 
 
 def existing_mtu(found: Mapping[str, Any]) -> int | None:
-    """Return the MTU option of a network that exists, None where there is no network or the option is no number."""
+    """Return the MTU option of a network that exists, None if there is no network or the option is not a number."""
     if not found:
         return None
     text = str((found.get("options") or {}).get(MTU_OPTION, DEFAULT_MTU))
@@ -109,18 +109,18 @@ def differences(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str
     options = found.get("options") or {}
     differing = {}
     if found.get("driver") != "overlay":
-        differing["driver"] = f"its driver is {found.get('driver')}, not overlay, so it ends at its own host"
+        differing["driver"] = f"its driver is {found.get('driver')}, not overlay, so it does not reach other hosts"
     elif found.get("attachable") is not True:
-        differing["attachable"] = "it is not attachable, so only services may join it, and no training container"
+        differing["attachable"] = "it is not attachable, so only services can join it, not a training container"
     subnet = next(iter(found.get("subnets") or []), "none")
     if subnet != wanted["subnet"]:
-        differing["subnet"] = f"its subnet is {subnet}, wanted is {wanted['subnet']}"
+        differing["subnet"] = f"its subnet is {subnet}, not {wanted['subnet']}"
     mtu = str(options.get(MTU_OPTION, f"{DEFAULT_MTU} (not set)"))
     if mtu.partition(" ")[0] != str(wanted["mtu"]):
-        differing["mtu"] = f"its MTU is {mtu}, wanted is {wanted['mtu']}"
+        differing["mtu"] = f"its MTU is {mtu}, not {wanted['mtu']}"
     encrypted = "encrypted" in options
     if encrypted != bool(wanted["encrypted"]):
-        differing["encrypted"] = f"its traffic is {_kind(encrypted)}, wanted is {_kind(not encrypted)}"
+        differing["encrypted"] = f"its traffic is {_kind(encrypted)}, not {_kind(not encrypted)}"
     return differing
 
 
@@ -199,12 +199,12 @@ def _kept(requested: OverlayRequest, facts: Mapping[str, Mapping[str, Any]]) -> 
 
 def _unfit(text: str, network: ipaddress.IPv4Network, usable: tuple[int, int], used: Mapping[str, str]) -> str:
     if not _is_address(text):
-        return "is no IPv4 address"
+        return "is not an IPv4 address"
     if ipaddress.IPv4Address(text) not in network:
         return f"is not in the overlay's subnet {network}"
     if not usable[0] <= int(ipaddress.IPv4Address(text)) <= usable[1]:
-        return f"is kept for the network itself in {network}"
-    return f"is taken by {used[text]}" if text in used else ""
+        return f"is reserved in {network} for the network itself"
+    return f"is used by {used[text]}" if text in used else ""
 
 
 def _is_address(text: str) -> bool:

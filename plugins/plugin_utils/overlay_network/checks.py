@@ -49,7 +49,7 @@ def check_overlay_subnet(hosts: Hosts, wanted: Requested) -> Iterator[Problem]:
         return
     remedy = "choose another overlay_network_subnet, or remove the variable to have a free one chosen"
     if not requested:
-        remedy = f"the network works, but its containers cannot reach that; {_RECREATE}, on a free subnet"
+        remedy = f"the network works, but its containers cannot reach that address; {_RECREATE}, on a free subnet"
     try:
         collisions(subnet, {})
     except SubnetError as error:
@@ -75,7 +75,7 @@ def check_overlay_network(hosts: Hosts, wanted: Requested) -> Iterator[Problem]:
         if driver and driver != "overlay":
             yield Problem(
                 host,
-                f"has a network {name} of driver {driver}, which containers there would join, not the overlay",
+                f"has a network {name} of driver {driver}, which containers there would join instead of the overlay",
                 f"remove it (docker network rm {name}), or choose another overlay_network_name",
             )
             return
@@ -104,21 +104,21 @@ def check_overlay_network(hosts: Hosts, wanted: Requested) -> Iterator[Problem]:
 def _unused_mtu(wanted: Requested, planned: Mapping[str, Any], subject: str) -> Iterator[Problem]:
     able, has = whole(wanted.underlay.get("mtu")), whole(planned.get("mtu"))
     if able and has and has < able and not whole(wanted.overlay.get("mtu")):
-        text = f"was made for an MTU of {has}, and all hosts have {able} now: larger packets would be faster"
+        text = f"was created for an MTU of {has}, but all hosts support {able} now: larger packets would be faster"
         yield Problem(subject, text, _RECREATE, fatal=False)
 
 
 def _strangers(hosts: Hosts, wanted: Requested) -> Iterator[Problem]:
-    """Containers that are not ours hold the network fast; only their owner takes them off it."""
+    """Foreign containers attached to the network prevent its re-creation; only their owner may disconnect them."""
     for host, node in hosts.items():
         ours = wanted.containers.get(host, f"{wanted.cluster_name}-{host}")
         for name, container in mapping(mapping(node.get("docker")).get("containers")).items():
             if name != ours and wanted.overlay_network in mapping(mapping(container).get("addresses")):
                 yield Problem(
                     host,
-                    f"container {name} is not ours and is on network {wanted.overlay_network}, which is to be "
-                    "re-created",
-                    f"take it off (docker network disconnect {wanted.overlay_network} {name}), or remove it",
+                    f"container {name}, which this collection did not create, is attached to network "
+                    f"{wanted.overlay_network}, which must be re-created",
+                    f"disconnect it (docker network disconnect {wanted.overlay_network} {name}), or remove it",
                 )
 
 
@@ -148,8 +148,8 @@ def check_overlay_mtu(hosts: Hosts, wanted: Requested) -> Iterator[Problem]:
             yield Problem(
                 host,
                 f"its interface {interfaces[host]} has an MTU of {size}, others have up to {max(sizes.values())}: the "
-                f"overlay takes {size}, which is {size - VXLAN_BYTES} in the containers",
-                "give all hosts' interfaces the larger one, where switches let it through",
+                f"overlay uses {size}, which is {size - VXLAN_BYTES} in the containers",
+                "set the larger one on the interfaces of all hosts, if the switches forward such packets",
                 fatal=False,
             )
 
@@ -163,15 +163,15 @@ def check_overlay_encryption(hosts: Hosts, wanted: Requested) -> Iterator[Proble
         if esp is False:
             yield Problem(
                 host,
-                "its kernel has no ESP (CONFIG_INET_ESP), which overlay_network_encrypted needs: containers would not "
+                "the kernel has no ESP (CONFIG_INET_ESP), which overlay_network_encrypted needs: containers could not "
                 "reach one another",
                 "run a kernel that has it, or set overlay_network_encrypted: false",
             )
         elif esp is not True:
             yield Problem(
                 host,
-                "it is unknown whether its kernel has ESP, which overlay_network_encrypted needs",
-                "see that `modprobe esp4` succeeds there",
+                "whether the kernel has ESP, which overlay_network_encrypted needs, is unknown",
+                "make sure that `modprobe esp4` succeeds there",
                 fatal=False,
             )
 
@@ -191,6 +191,6 @@ def check_overlay_names(hosts: Hosts, wanted: Requested) -> Iterator[Problem]:
                 yield Problem(
                     host,
                     f"container {name} on network {wanted.overlay_network} has the name of {owners[name]}'s training "
-                    "container, so that the name leads to either of them",
+                    "container, so the name resolves to either of them",
                     f"rename it (docker rename {name} …) and restart it, or remove it",
                 )

@@ -120,7 +120,7 @@ class OverlayNetworkPlanner:
         changes = {host: Changes(ROLE, host) for host in hosts}
         _add_network(changes[first], network, consent)
         for host, container in attached.items():
-            before, after = f"on network {network.name}", "taken off until the network is made again"
+            before, after = f"on network {network.name}", "disconnected while the network is re-created"
             # The first manager needs it once, for the network itself.
             changes[host].add(f"container {container}", before, after, consent=None if host == first else consent)
             task_inputs[host]["detach"] = container
@@ -218,8 +218,8 @@ def _consent(network: Network, attached: Mapping[str, str], facts: Facts, role_v
         )
     return Consent(
         variable="overlay_network_allow_recreate",
-        effect=f"network {network.name} exists with other settings ({'; '.join(words.values())}) and must be replaced, "
-        "for which its containers are taken off it",
+        effect=f"network {network.name} exists with other settings ({'; '.join(words.values())}) and must be "
+        "replaced, for which its containers are disconnected",
         given=allowed,
         otherwise="set the overlay_network_* variables to what exists, or choose another overlay_network_name",
     )
@@ -228,7 +228,7 @@ def _consent(network: Network, attached: Mapping[str, str], facts: Facts, role_v
 def _refusals(network: Network, facts: Facts, hosts: list[str], role_vars: Mapping[str, Any]) -> Iterator[Problem]:
     swarm = mapping(mapping(facts[hosts[0]].get("docker")).get("swarm"))
     if swarm.get("state") != "active" or swarm.get("manager") is not True:
-        text = "it manages no swarm, and an overlay network is made in one"
+        text = "it does not manage a swarm, which an overlay network needs"
         yield Problem(hosts[0], text, "apply the role swarm first")
     if not network.differing or not role_vars["overlay_network_allow_recreate"]:
         return
@@ -237,8 +237,9 @@ def _refusals(network: Network, facts: Facts, hosts: list[str], role_vars: Mappi
             if network.name in networks and container != f"{network.cluster}-{host}":
                 yield Problem(
                     host,
-                    f"container {container} is not ours and is on network {network.name}, which is to be replaced",
-                    f"take it off (docker network disconnect {network.name} {container}), or remove it",
+                    f"container {container}, which this collection did not create, is attached to network "
+                    f"{network.name}, which must be replaced",
+                    f"disconnect it (docker network disconnect {network.name} {container}), or remove it",
                 )
 
 

@@ -84,7 +84,7 @@ def in_the_way(subnet: str, known: Iterable[Conflict]) -> Iterator[Conflict]:
 
 
 def overlaps(subnet: str, network: Any) -> bool:
-    """Return whether two IPv4 networks share an address; what is no network shares none, and the default route none."""
+    """Return whether two IPv4 networks share an address; the default route and what is not a network share none."""
     try:
         return bool(collisions(subnet, {"": str(network)}))
     except SubnetError:

@@ -18,7 +18,7 @@ Entry = Mapping[str, Any]
 def unforeseen(first: Entry, later: Entry) -> list[int]:
     """Return which changes of a later plan the first one did not have, or led elsewhere, by their places in the list.
 
-    Of a role that the first plan was not about nothing is known. What only the run could know, ``(known after
+    Roles that the first plan did not cover are not compared. What only the run could know, ``(known after
     apply)``, may have become anything.
     """
     known = {_key(change): change["after"] for change in first["changes"]}

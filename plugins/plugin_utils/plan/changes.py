@@ -18,7 +18,7 @@ ACTIONS = (ADD, CHANGE, REMOVE)
 
 
 class PlanError(ValueError):
-    """A planner returned what is no plan: a bug in this collection, which the text describes."""
+    """A planner returned what is not a plan: a bug in this collection, which the text describes."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ class Change:
 def action_for(before: Any, after: Any) -> str:
     """Return the sign of a change. Values that are the same, as JSON has it, are no change, and PlanError."""
     if same(before, after):
-        raise PlanError(f"{before!r} would become what it is")
+        raise PlanError(f"{before!r} is both before and after")
     return ADD if before is None else REMOVE if after is None else CHANGE
 
 

@@ -111,11 +111,11 @@ def _check(role: str, part: RolePlan, facts: Facts) -> None:
     """Raise ``PlanError`` where a planner speaks of another role, of an unknown host, or twice of the same thing."""
     for change in part.changes:
         if change.role != role:
-            raise PlanError(f"the planner of {role} speaks of {change.role} on {change.host}")
+            raise PlanError(f"the planner of {role} returned a change of {change.role} on {change.host}")
     spoken = (*(change.host for change in part.changes), *(refusal.subject for refusal in part.refusals))
     for host in (*spoken, *part.task_inputs, *part.facts):
         if host not in facts:
-            raise PlanError(f"the planner of {role} speaks of {host}, whose facts it was not given")
+            raise PlanError(f"the planner of {role} returned an entry for {host}, whose facts it did not get")
     seen: set[tuple[str, str]] = set()
     for change in part.changes:
         if (change.host, change.what) in seen:

@@ -78,8 +78,9 @@ def file_is_right(item: ManagedFile, found: dict[str, Any] | None, key: str = ""
     if item.mark is not None and found.get("exists") and not found.get("marked"):
         if item.wanted:
             raise ManagedFileError(
-                f"{item.path} exists and is not ours: its first line does not say '{item.mark}'. It was left alone. "
-                "Write what is wanted into it yourself and unset the variables for it, or move it away."
+                f"{item.path} exists, but this collection did not create it: its first line does not contain "
+                f"'{item.mark}'. It was left unchanged. Add the settings to it yourself and unset the variables for "
+                "it, or move it away."
             )
         return True
     if not item.wanted:

@@ -24,7 +24,7 @@ NAMED = (ROOT, WORKSPACE, ASSETS, ENVIRONMENT)
 """Variables that each name a folder for this collection."""
 READ = (*NAMED, "assets_sources", VOLUMES, "deepspeed_launch_runtime")
 """All that decides where folders are."""
-_APART = "choose folders of which none lies in the other"
+_APART = "choose folders that do not contain one another"
 _PRIVATE = (ETC, *JOBS, "vscode", *sorted(PASSING))
 
 
@@ -58,13 +58,13 @@ def wrong_places(values: Mapping[str, Any], real: Mapping[str, str] | None = Non
     """Yield which variables name a folder of the operating system; ``real`` are paths without links, by path."""
     for name, path in named(values).items():
         if not path.startswith("/") or "\0" in path:
-            yield Trouble(name, f"{path!r} is no absolute path", "write it from the root: /data/…")
+            yield Trouble(name, f"{path!r} is not an absolute path", "write it from the root: /data/…")
             continue
         place = _real(path, real or {})
         system = system_folder(place)
         named_so = path if place == normal(path) else f"{path} leads to {place}, which"
         if system == place:
-            text = f"{named_so} is a folder of the operating system, or contains one"
+            text = f"{named_so} is a folder of the operating system or contains one"
         elif system:
             text = f"{named_so} lies in {system}, which is the operating system's"
         else:
@@ -106,8 +106,8 @@ def _relation(one: Place, other: Place, real: Mapping[str, str]) -> str:
         return ""
     how = "is" if mine == theirs else "contains" if is_below(theirs, mine) else "lies in"
     return (
-        f"{one.what}{_shown(one.path, mine, ',')} {how} {other.what} ({_shown(other.path, theirs)}). "
-        "Containers can write the one, and root on the host works in the other"
+        f"{one.what}{_shown(one.path, mine, ',')} {how} {other.what} ({_shown(other.path, theirs)}). Containers can "
+        "write to the one, and root on the host works in the other"
     )
 
 

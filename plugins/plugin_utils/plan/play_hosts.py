@@ -82,7 +82,7 @@ def _divided(hosts: Sequence[str], play: PlayHosts) -> Iterator[tuple[str, str, 
     if _strategy(play).endswith(OUT_OF_STEP):
         yield (
             "strategy",
-            f"is {_strategy(play)}, by which hosts do not wait for one another",
+            f"is {_strategy(play)}, under which hosts do not wait for one another",
             "run with ANSIBLE_STRATEGY=linear",
         )
     absent = _without(hosts, play.targeted)
@@ -113,7 +113,7 @@ def unknown_hosts(role: str, hosts: Sequence[str], known: Sequence[str]) -> Iter
         yield Problem(
             host,
             (
-                "the role concerns all hosts of the groups managers and workers, and nothing is known of "
+                "the role concerns all hosts of the groups managers and workers, but there are no facts of "
                 f"{listing(missing) if missing else 'the others'}"
             ),
             "start these hosts, or take them out of the inventory",
@@ -126,7 +126,10 @@ def _reasons(hosts: Sequence[str], play: PlayHosts) -> Iterator[tuple[str, str]]
     if not hosts:
         yield "the inventory has no host in them", "list the hosts there, the first manager first"
     if strategy.endswith(OUT_OF_STEP):
-        yield f"the play has strategy: {strategy}, by which hosts do not wait for one another", "use strategy: linear"
+        yield (
+            f"the play has strategy: {strategy}, under which hosts do not wait for one another",
+            "use strategy: linear",
+        )
     absent, all_hosts = _without(hosts, play.targeted), "set hosts: managers:workers in the play"
     if absent and play.limited:
         yield f"--limit leaves out {listing(absent)}", "run without --limit"

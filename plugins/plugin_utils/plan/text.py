@@ -87,12 +87,12 @@ def drift_text(change: Change) -> str:
     if change.action == ADD:
         return f"{change.what} is missing"
     if change.action == REMOVE:
-        return f"{change.what} is there and should not be"
+        return f"{change.what} exists, but should not"
     if _text(change.before) or _text(change.after) or isinstance(change.after, Sealed):
         return f"{change.what} has other content"
     first, second = shown_pair(change.before, change.after)
     wanted = change.after.reason if isinstance(change.after, Unknown) else second
-    return f"{change.what} is {first}, wanted is {wanted}"
+    return f"{change.what} is {first}, but should be {wanted}"
 
 
 def diff(changes: Iterable[Change]) -> list[dict[str, str]]:

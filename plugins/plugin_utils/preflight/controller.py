@@ -46,7 +46,7 @@ def check_ansible_version(controller: Controller | None) -> Iterator[Problem]:
     if core < LEAST:
         yield Problem(
             subject,
-            f"is older than {_text(LEAST)}, the first whose templates keep null and numbers as they are",
+            f"is older than {_text(LEAST)}, the first release whose templates keep null and numbers as they are",
             _remedy(controller),
         )
         return
@@ -69,7 +69,7 @@ def check_copies(controller: Controller | None) -> Iterator[Problem]:
     if newer:
         yield Problem(
             f"swarmspeed.cluster {version}",
-            f"is used, and not {' or '.join(newer)}, as collections_path names the folder of {folder} first",
+            f"is used instead of {' or '.join(newer)}, because collections_path lists the folder of {folder} first",
             "remove the older copy, or change the order in collections_path",
             fatal=False,
         )

@@ -65,8 +65,8 @@ def check_vscode(inventory: Inventory) -> Iterator[Problem]:
     if hosts:
         yield Problem(
             SOURCE,
-            f"has a {LAUNCH_JSON} of its own, which would take the place of the one that deepspeed_launch_vscode "
-            f"writes, on every run{inventory.where(hosts)}",
+            f"contains {LAUNCH_JSON}, which would replace the one that deepspeed_launch_vscode writes on every "
+            f"run{inventory.where(hosts)}",
             "add .vscode to workspace_exclude, or set deepspeed_launch_vscode: false",
         )
 

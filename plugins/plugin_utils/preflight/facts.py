@@ -91,15 +91,15 @@ def check_reachable(facts: Facts) -> Iterator[Problem]:
 
 def check_systemd(facts: Facts) -> Iterator[Problem]:
     """Systemd runs the host: Docker, the firewall's openings and the reboot of a driver installation rely on it."""
-    needed = "brings back what was opened in the firewall" if facts.bare else "starts and watches Docker"
+    needed = "restores the ports opened in the firewall" if facts.bare else "starts and watches Docker"
     for host, system in facts.sections("system").items():
         if not isinstance(system.get("systemd"), bool):
             yield missing(host, "whether systemd runs")
         elif not system["systemd"]:
             yield Problem(
                 host,
-                f"is not run by systemd (no /run/systemd/system), which {needed}",
-                "use a machine or virtual machine that was booted, not a plain container",
+                f"systemd is not running (no /run/systemd/system); it {needed}",
+                "use a physical or virtual machine, not a container",
             )
 
 
@@ -110,7 +110,7 @@ def check_python(facts: Facts) -> Iterator[Problem]:
         version = system.get("python")
         parts = [whole(part) for part in str(version).split(".")[:2]]
         if not isinstance(version, str) or len(parts) < 2 or None in parts:
-            yield missing(host, "which Python it has")
+            yield missing(host, "which Python is installed")
         elif tuple(part or 0 for part in parts) < PYTHON:
             yield Problem(
                 host,
@@ -130,7 +130,7 @@ def check_clock(facts: Facts) -> Iterator[Problem]:
     for host, clock in facts.sections("clock").items():
         offset, uncertainty = number(clock.get("offset")), number(clock.get("uncertainty"))
         if offset is None or uncertainty is None:
-            yield missing(host, "how its clock stands")
+            yield missing(host, "what time it is")
         elif abs(offset) - abs(uncertainty) > limit:
             yield Problem(
                 host,
@@ -190,7 +190,7 @@ def check_image(facts: Facts) -> Iterator[Problem]:
         if image not in mapping(docker.get("images")):
             yield Problem(
                 host,
-                f"the image {image} is not there, and training_image_source is present",
+                f"the image {image} is missing, and training_image_source: present does not fetch it",
                 "load it on this host (docker load), or set training_image_source to pull, archive or build",
             )
 
@@ -203,7 +203,7 @@ def check_port(facts: Facts) -> Iterator[Problem]:
     for host, listening in facts.sections("listening").items():
         tcp = listening.get("tcp")
         if not isinstance(tcp, list):
-            yield missing(host, "on which ports something listens")
+            yield missing(host, "which ports are in use")
             continue
         name = facts.requested.containers.get(host, f"{facts.requested.cluster_name}-{host}")
         containers = mapping(mapping(facts.present()[host].get("docker")).get("containers"))
@@ -213,8 +213,10 @@ def check_port(facts: Facts) -> Iterator[Problem]:
         if port in tcp and not ours:
             yield Problem(
                 host,
-                f"TCP port {port} is taken, which the training container's sshd needs with cluster_network_mode: host",
-                f"see who listens (ss -ltnp 'sport = :{port}') and stop it, or use cluster_network_mode: overlay",
+                f"TCP port {port} is in use, but the training container's sshd needs it with cluster_network_mode: "
+                "host",
+                f"find the process that listens there (ss -ltnp 'sport = :{port}') and stop it, or use "
+                "cluster_network_mode: overlay",
             )
 
 
@@ -225,7 +227,7 @@ def check_foreign_files(facts: Facts) -> Iterator[Problem]:
             if names := texts(mapping(folder).get("replaced")):
                 yield Problem(
                     host,
-                    f"{path} has files that are not this collection's, and would be replaced: {', '.join(names)}",
+                    f"{path} contains files that this collection did not create and would replace: {', '.join(names)}",
                     "move them, or set another cluster_root",
                 )
 
@@ -238,7 +240,7 @@ def _check_foreign_swarm(facts: Facts) -> Iterator[Problem]:
         if section:
             docker[host] = section
         else:
-            yield missing(host, "whether it has Docker")
+            yield missing(host, "whether Docker is installed")
     wanted = facts.requested
     yield from check_foreign_swarm(
         docker,

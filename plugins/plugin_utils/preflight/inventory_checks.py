@@ -46,7 +46,7 @@ def check_groups(inventory: Inventory) -> Iterator[Problem]:
     for name in missing:
         yield Problem(
             f"group {name}",
-            "is not in the inventory",
+            "missing from the inventory",
             "define group cluster with the children managers and workers (workers may be empty)",
         )
     cluster, managers, workers = (inventory.members(name) for name in GROUPS)
@@ -54,12 +54,18 @@ def check_groups(inventory: Inventory) -> Iterator[Problem]:
         yield Problem("group cluster", "has no host", "list at least one host in group managers, a child of cluster")
     for host in cluster:
         if host in managers and host in workers:
-            yield Problem(host, "is in both groups, managers and workers", "keep it in one of them")
+            yield Problem(host, "listed in both managers and workers", "keep each host in one of the two groups")
         elif host not in managers and host not in workers:
-            yield Problem(host, "is in group cluster but neither in managers nor in workers", "put it into one of them")
+            yield Problem(
+                host,
+                "listed in cluster, but neither in managers nor in workers",
+                "add each host to one of the two groups",
+            )
     for host in dict.fromkeys([*managers, *workers]):
         if cluster and host not in cluster:
-            yield Problem(host, "is in managers or workers but not in cluster", "make both groups children of cluster")
+            yield Problem(
+                host, "listed in managers or workers, but not in cluster", "make both groups children of cluster"
+            )
 
 
 def check_managers(inventory: Inventory) -> Iterator[Problem]:
@@ -75,15 +81,15 @@ def check_managers(inventory: Inventory) -> Iterator[Problem]:
     elif count % 2 == 0 and count and not bare:
         yield Problem(
             "group managers",
-            f"has {count} hosts ({listing(inventory.members('managers'))}); managers decide by majority, "
-            f"so an even number survives no more failures than {count - 1}",
-            "use 1, 3 or 5 managers and put the others into group workers",
+            f"has {count} hosts ({listing(inventory.members('managers'))}); managers decide by majority, so an even "
+            f"number tolerates no more failures than {count - 1} would",
+            "use 1, 3 or 5 managers and move the others to group workers",
         )
     elif count > MOST_MANAGERS and not bare:
         yield Problem(
             "group managers",
             f"has {count} hosts; every decision of the swarm waits for more than half of them",
-            "use 1, 3 or 5 managers and put the others into group workers",
+            "use 1, 3 or 5 managers and move the others to group workers",
             fatal=False,
         )
 
@@ -97,13 +103,13 @@ def check_names(inventory: Inventory) -> Iterator[Problem]:
         if not LABEL.accepts(host):
             yield Problem(
                 host,
-                f"is not {LABEL.what}, and its container is named after it",
+                f"not {LABEL.what}; the training container is named after the host",
                 "give the host a short name in the inventory and its address in ansible_host",
             )
         elif len(container) > LABEL_LENGTH:
             yield Problem(
                 host,
-                f"the name of its container, {container}, has {len(container)} letters; DNS allows {LABEL_LENGTH}",
+                f"the name of its container, {container}, has {len(container)} characters; DNS allows {LABEL_LENGTH}",
                 "shorten cluster_name or the host's name in the inventory",
             )
 
@@ -170,12 +176,12 @@ def _misspelt(unknown: Unknown, where: str) -> Problem:
         text = f"is the name that an earlier release had for {unknown.nearest}{where}"
         return Problem(unknown.name, text, f"rename it to {unknown.nearest}")
     if unknown.prefix is None:
-        text = f"is no variable of this collection, but looks like one{where}"
+        text = f"is not a variable of this collection, but looks like one{where}"
     else:
-        text = f"is no variable of this collection, although its name begins with {unknown.prefix}_{where}"
+        text = f"is not a variable of this collection, although its name begins with {unknown.prefix}_{where}"
     remedy = f"did you mean {unknown.nearest}? Rename it" if unknown.nearest else "remove it, or rename it"
     if unknown.certain:
-        return Problem(unknown.name, text, f"{remedy}; if it is another role's, skip the check variable_names")
+        return Problem(unknown.name, text, f"{remedy}; if it is another role's, add variable_names to preflight_skip")
     return Problem(unknown.name, text, f"{remedy} unless another role of yours uses it", fatal=False)
 
 

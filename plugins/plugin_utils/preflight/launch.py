@@ -77,9 +77,9 @@ def check_job_files(hosts: Mapping[str, Mapping[str, Any]], launch: Mapping[str,
         if name and mapping(facts.get("jobs")).get(name) == "unreadable":
             yield Problem(
                 host,
-                f"the files of job {name} are damaged, so what became of it is not known",
-                f"ansible-playbook stop.yml -e deepspeed_launch_name={name}, which ends what may still run of it and "
-                "puts its files aside",
+                f"the files of job {name} are damaged, so its outcome is unknown",
+                f"ansible-playbook stop.yml -e deepspeed_launch_name={name}, which ends any process of it that still "
+                "runs and puts its files aside",
             )
 
 
@@ -89,10 +89,10 @@ def check_shrink(launch: Mapping[str, Any]) -> Iterator[Problem]:
     if requested.get("wanted") is not True:
         return
     if requested.get("resume") != "auto":
-        text = "is true, and a job is only started again with deepspeed_launch_resume: auto"
+        text = "is true, but a job is restarted only with deepspeed_launch_resume: auto"
         yield Problem(name, text, f"set deepspeed_launch_resume: auto, or {name}: false")
     if requested.get("by_environment") is True:
-        text = "is true, and a script of Accelerate finds the cluster's ds_config.json, not the one for fewer nodes"
+        text = "is true, but a script of Accelerate reads the cluster's ds_config.json, not the one for fewer nodes"
         remedy = f"name the script's argument for it in deepspeed_launch_config_argument, or set {name}: false"
         yield Problem(name, text, remedy)
     request = mapping(launch.get("ds_config"))
@@ -107,7 +107,7 @@ def check_shrink(launch: Mapping[str, Any]) -> Iterator[Problem]:
     slots = [len(host.slots) for host in plan.chosen]
     text = refusal(made.config if made else None, slots, str(given.get("deepspeed_version") or ""))
     if text:
-        words = f"is true, and the job could not go on with fewer nodes: {text.rstrip('.')}"
+        words = f"is true, but the job could not continue with fewer nodes: {text.rstrip('.')}"
         yield Problem(name, words, f"correct {_PREFIX}, or set {name}: false")
 
 

@@ -75,7 +75,7 @@ def _filter(name: str, hosts: Collection[str]) -> Callable[[Any], str]:
         strangers = [host for host in requested if host not in hosts]
         if problems:
             return problems[0].message.rstrip(". ")
-        return f"names {strangers[0]!r}, which is no host of the cluster" if strangers else ""
+        return f"names {strangers[0]!r}, which is not a host of the cluster" if strangers else ""
 
     return judge
 
@@ -164,7 +164,7 @@ def _secrets(inventory: Inventory) -> Iterator[Problem]:
     for names, hosts in by_value(twice).items():
         yield Problem(
             name,
-            f"{names} stands in {PREFIX}environment, too{inventory.where(hosts)}",
+            f"{names} is also set in {PREFIX}environment{inventory.where(hosts)}",
             f"take it out of {PREFIX}environment",
         )
     if shown_by_pdsh:
@@ -190,7 +190,7 @@ def _transport(inventory: Inventory) -> Iterator[Problem]:
     if hosts:
         yield Problem(
             PREFIX + "transport",
-            f"is pdsh, which starts DeepSpeed's launcher only, and {PREFIX}launcher is {launchers[hosts[0]]}"
+            f"is pdsh, which starts only DeepSpeed's launcher, but {PREFIX}launcher is {launchers[hosts[0]]}"
             + inventory.where(hosts),
             f"set {PREFIX}transport: direct",
         )
@@ -205,6 +205,6 @@ def _restart(inventory: Inventory) -> Iterator[Problem]:
         if value == "restart" and resumes.get(host) == "never"
     ]
     if hosts:
-        text = f"is restart, and with {PREFIX}resume: never the job is ended and not started again"
+        text = f"is restart, but with {PREFIX}resume: never the job would be ended and not started again"
         remedy = f"set {PREFIX}resume: auto, or {PREFIX}on_hang: stop"
         yield Problem(PREFIX + "on_hang", text + inventory.where(hosts), remedy, fatal=False)

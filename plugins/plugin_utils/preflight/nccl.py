@@ -78,7 +78,7 @@ def check_container(environment: Mapping[str, Any]) -> Iterator[Problem]:
     for name in secret_variables(environment):
         yield Problem(
             f"{CONTAINER}.{name}",
-            "holds a secret, by its name or by a password in an address, and docker inspect shows it",
+            "holds a secret, judged by its name or by a password in an address, and docker inspect shows it",
             f"put it into {ENVIRONMENT}, which reaches every rank by a file that root alone can read",
         )
 
@@ -96,7 +96,7 @@ def _environment(environment: Mapping[str, Any]) -> Iterator[Problem]:
         if str(name).startswith("NCCL_"):
             yield from _in_the_environment(subject, str(name), value)
         elif name == "GLOO_SOCKET_IFNAME" and re.search(r"[\s^=]", as_text(value)):
-            text = f"'{value}' is not a list of whole names: Gloo knows neither = nor ^, and no blanks"
+            text = f"'{value}' is not a list of whole names: Gloo supports neither = nor ^ nor blanks"
             yield Problem(subject, text, _FOUND)
 
 
@@ -109,7 +109,7 @@ def _in_the_environment(subject: str, name: str, value: Any) -> Iterator[Problem
     elif meant:
         yield Problem(subject, _misspelling(meant), f"put {meant} into {SETTINGS}", fatal=False)
     elif name != "NCCL_IB_DISABLE":  # the way to want sockets, which every node then uses
-        text = "wins over the settings of each node, and DeepSpeed copies that of rank 0 to every node"
+        text = "overrides the settings of each node, and DeepSpeed copies that of rank 0 to every node"
         yield Problem(subject, text, f"put it into {SETTINGS}", fatal=False)
 
 
@@ -124,7 +124,7 @@ def _names_of_the_host(settings: Mapping[str, Any], environment: Mapping[str, An
         if foreign:
             yield Problem(
                 f"{variable}.{name}",
-                f"a container on an overlay has eth0, eth1 and so on, and no interface {', '.join(foreign)}",
+                f"a container on an overlay has eth0, eth1 and so on, but no interface {', '.join(foreign)}",
                 f"{_FOUND}; the host's own are there with cluster_network_mode: host",
             )
 
@@ -145,6 +145,6 @@ def check_interfaces(fabrics: Mapping[str, Mapping[str, Any]], wanted: Mapping[s
                 fit = [one for one in names if not any(fnmatchcase(one, pattern) for pattern in IGNORED_NAMES)]
                 yield Problem(
                     host,
-                    f"{name} names {', '.join(missing)}, which is no interface there; it has {listing(fit)}",
+                    f"{name} names {', '.join(missing)}, but the host has no such interface; it has {listing(fit)}",
                     _FOUND,
                 )

@@ -60,7 +60,7 @@ def check_swarm_values(inventory: Values) -> Iterator[Problem]:
         for other in (item for item in seen if network is not None and item.overlaps(network)):
             yield Problem(
                 "swarm_default_address_pool",
-                f"{pool} and {other} overlap, so that addresses would be given out twice",
+                f"{pool} and {other} overlap, so addresses would be assigned twice",
                 "give pools that share no address",
             )
         seen += [network] if network is not None else []
@@ -78,14 +78,14 @@ def check_cluster_address(inventory: Values) -> Iterator[Problem]:
     if given and missing:
         yield Problem(
             "cluster_address",
-            f"is set for {listing(given)}, and not for {listing(missing)}",
+            f"is set for {listing(given)}, but not for {listing(missing)}",
             "set it for every host of the cluster, or for none",
         )
     subnets = _distinct(inventory, "cluster_underlay_subnet")
     if given and subnets:
         yield Problem(
             "cluster_address",
-            f"is set beside cluster_underlay_subnet ({subnets[0]}), and each says which network is used",
+            f"is set in addition to cluster_underlay_subnet ({subnets[0]}); only one of them can choose the network",
             "remove one of them",
         )
     yield from _own_addresses("cluster_address", addresses)
@@ -110,7 +110,7 @@ def _subnet(text: str, hosts: int) -> Iterator[Problem]:
     if nodes < hosts:
         yield Problem(
             "overlay_network_subnet",
-            f"{text} has room for {max(nodes, 0)} nodes, as each takes two addresses, and the cluster has {hosts}",
+            f"{text} has room for {max(nodes, 0)} nodes, as each takes two addresses, but the cluster has {hosts}",
             "give a larger one, such as a /24",
         )
 

@@ -26,7 +26,7 @@ def check_overlaps(inventory: Inventory) -> Iterator[Problem]:
 
 def _of_hosts(inventory: Inventory, judge: Callable[[Mapping[str, Any]], Iterator[Trouble]]) -> Iterator[Problem]:
     by_name = {name: inventory.values(name) for name in READ}
-    for name in NAMED:  # what is no folder at all is reported by the check of values
+    for name in NAMED:  # what is not a folder at all is reported by the check of values
         folders = by_name[name].items()
         by_name[name] = {host: path for host, path in folders if KINDS["absolute_folder"].accepts(path)}
     hosts: dict[Trouble, list[str]] = {}

@@ -25,13 +25,13 @@ def check_certificate(path: str, text: str) -> Iterator[Problem]:
     if "PRIVATE KEY-----" in text:
         yield Problem(
             CERTIFICATE,
-            f"{path} holds a private key, which every account on the nodes could read then",
-            "leave the key where it was made, and give a file with the certificate alone",
+            f"{path} contains a private key, which every account on the nodes could then read",
+            "leave the key where it was created, and name a file that contains only the certificate",
         )
     elif "-----BEGIN CERTIFICATE-----" not in text:
         yield Problem(
             CERTIFICATE,
-            f"{path} holds no certificate in PEM form (-----BEGIN CERTIFICATE-----)",
+            f"{path} contains no certificate in PEM form (-----BEGIN CERTIFICATE-----)",
             "give the right file, or convert it: openssl x509 -inform der -in FILE -out FILE.crt",
         )
 
@@ -51,15 +51,19 @@ def check_proxies(sections: Mapping[str, Mapping[str, Any]]) -> Iterator[Problem
 def _trouble(answer: Mapping[str, Any]) -> tuple[str, str, bool] | None:
     address, offered = answer.get("address"), texts(answer.get("schemes"))
     if answer.get("error"):
-        remedy = "restore it, or correct the address, before something is to be fetched"
+        remedy = "restore it, or correct the address, before anything must be downloaded"
         return f"the proxy {address} does not answer: {answer['error']}", remedy, False
     if answer.get("status") != REFUSED:
         return None
     if offered and "basic" not in map(str.lower, offered):
         spoken = ", ".join(offered)
-        remedy = "put a proxy in between that does, such as cntlm, and name that one"
-        return f"the proxy {address} wants {spoken} (407), which apt, pip and Docker do not speak", remedy, True
+        remedy = "run a proxy that does, such as cntlm, in between, and use its address"
+        return (
+            f"the proxy {address} requires {spoken} authentication (407), which apt, pip and Docker do not support",
+            remedy,
+            True,
+        )
     if answer.get("given"):
         return f"the proxy {address} does not accept this user and password (407)", f"correct them: {_FORM}", True
     remedy = f"write them into the address, {_FORM}, in a file of ansible-vault or one that you alone can read"
-    return f"the proxy {address} wants a user and a password (407), and none is given", remedy, True
+    return f"the proxy {address} requires a user and a password (407), but none is set", remedy, True

@@ -23,7 +23,7 @@ Hosts = Mapping[str, Mapping[str, Any]]
 _ENGINE = "docker-ce"
 """The package of Docker's own repository. A distribution's docker.io gets the distribution's updates."""
 _LAST = 4_000_000_000
-"""A time of the 21st century that a clock may show; what is later is no time."""
+"""A time of the 21st century that a clock may show; what is later is not a time."""
 
 
 def check_distribution(hosts: Hosts, wanted: Requested) -> Iterator[Problem]:
@@ -34,15 +34,15 @@ def check_distribution(hosts: Hosts, wanted: Requested) -> Iterator[Problem]:
         system = mapping(facts.get("system"))
         name, release = system.get("distribution"), str(system.get("release") or "")
         if not isinstance(name, str):
-            yield missing(host, "which distribution it runs")
+            yield missing(host, "which distribution is installed")
         elif release not in DISTRIBUTIONS.get(name, ()):
             title, remedy = name.capitalize(), f"install one of: {names}"
             if (name, release) in untried:
                 remedy += "; or try it with preflight_skip: [distribution] (docs/versions.md)"
-                yield Problem(host, f"runs {title} {release}, which is untried", remedy)
+                yield Problem(host, f"{title} {release} is untested", remedy)
             else:
                 shown = release or "without a release number"
-                yield Problem(host, f"runs {title} {shown}, which is not supported", remedy)
+                yield Problem(host, f"{title} {shown} is not supported", remedy)
 
 
 def check_architectures(hosts: Hosts, wanted: Requested) -> Iterator[Problem]:
@@ -60,8 +60,8 @@ def check_architectures(hosts: Hosts, wanted: Requested) -> Iterator[Problem]:
             if kind != most:
                 yield Problem(
                     ", ".join(found),
-                    f"is {kind}, and {kinds[most][0]} is {most}: a training image is built for one of them and does "
-                    "not run on the other",
+                    f"the processor is {kind}, but that of {kinds[most][0]} is {most}; a training image runs on only "
+                    "one of them",
                     "make a cluster of each kind, each with its own inventory and cluster_name",
                 )
 

@@ -29,7 +29,7 @@ def choose_accelerator(wanted: str, has_gpu: dict[str, bool]) -> str:
     if without:
         others = [name for name in has_gpu if name not in without]
         raise ClusterError(
-            f"{', '.join(without)}: no NVIDIA GPU was found there"
+            f"{', '.join(without)}: no NVIDIA GPU found"
             + (
                 f", but {', '.join(others)} {'have' if len(others) > 1 else 'has'} one"
                 if others
@@ -147,7 +147,7 @@ def _underlay(
         return common_underlay(fabrics, subnet or None, ssh_addresses)
     if subnet:
         raise UnderlayError(
-            f"cluster_underlay_subnet and {VARIABLE} are both set, and each says which network is used. Remedy: remove "
-            "one of them."
+            f"cluster_underlay_subnet and {VARIABLE} are both set, but only one of them can choose the network. "
+            "Remedy: remove one of them."
         )
     return given_underlay(fabrics, own)

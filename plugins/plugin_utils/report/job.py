@@ -163,7 +163,7 @@ def _exits(ranks: Mapping[str, Any]) -> list[dict[str, str]]:
 
 
 def charts(history: Sequence[Any]) -> list[dict[str, Any]]:
-    """Loss and speed over the steps, as far as there are points of them. A loss that is no number breaks its line."""
+    """Loss and speed over the steps, as far as there are points. A loss that is not a number breaks its line."""
     points = [mapping(point) for point in history]
     points = [point for point in points if number(point.get("step")) is not None]
     found = []

@@ -111,7 +111,7 @@ def size(count: float) -> str:
 
 
 def moment(text: Any) -> float | None:
-    """Seconds since the epoch of an ISO 8601 time; one without a zone is UTC. None where it is no time."""
+    """Seconds since the epoch of an ISO 8601 time; one without a zone is UTC. None where it is not a time."""
     try:
         found = datetime.fromisoformat(re.sub(r"Z$", "+00:00", str(text)))
     except ValueError:

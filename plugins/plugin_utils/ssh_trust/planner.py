@@ -96,11 +96,11 @@ class SshTrustPlanner:
 def _misplaced(hosts: list[str], on_hosts: list[str], requested: list[str]) -> Problem | None:
     """Return why ``ssh_trust_hosts`` cannot be as it is requested."""
     if requested and not on_hosts:
-        text = "ssh_trust_hosts is set, but ranks run in containers, which have keys of their own"
+        text = "ssh_trust_hosts is set, but ranks run in containers with their own keys"
         return Problem(requested[0], text, "remove it, or deepspeed_launch_runtime: host")
     if requested and len(requested) < len(hosts):
         other = next(host for host in hosts if host not in requested)
-        text = f"ssh_trust_hosts is set here, and not for {other}"
+        text = f"ssh_trust_hosts is set here, but not for {other}"
         return Problem(requested[0], text, "set it once, for the group cluster")
     return None
 

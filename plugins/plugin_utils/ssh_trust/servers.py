@@ -43,7 +43,7 @@ def plan_servers(requested: Mapping[str, Request], facts: Facts, inputs: Inputs,
     for host in requested if wanted else ():
         host_keys[host] = _host_key(host, files_of(facts[host]))
         if not host_keys[host]:
-            text = f"ssh_trust_hosts pins the keys of the hosts' sshd, and {HOST_KEY} does not exist there"
+            text = f"ssh_trust_hosts pins the keys of the hosts' sshd, but {HOST_KEY} does not exist there"
             remedy = "install openssh-server, or have it generated with ssh-keygen -A; or ssh_trust_hosts: false"
             refusals.append(Problem(host, text, remedy))
     if refusals:

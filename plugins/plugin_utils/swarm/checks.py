@@ -46,14 +46,15 @@ def check_swarm_fixed(hosts: Hosts, wanted: Requested) -> Iterator[Problem]:
     if requested and requested != found:
         yield Problem(
             "swarm_data_path_port",
-            f"is {requested}, and the swarm was formed with {found}, which is fixed for its life",
+            f"is {requested}, but the swarm was formed with {found}, which cannot be changed afterwards",
             f"set it to {found}, or {rebuild}",
         )
     pools, has = texts(wanted.swarm.get("default_address_pool")), texts(swarm.get("default_addr_pool"))
     if pools and has and pools != has:
         yield Problem(
             "swarm_default_address_pool",
-            f"is {', '.join(pools)}, and the swarm was formed with {', '.join(has)}, which is fixed for its life",
+            f"is {', '.join(pools)}, but the swarm was formed with {', '.join(has)}, which cannot be changed "
+            "afterwards",
             f"set it to {', '.join(has)}, or {rebuild}",
         )
     members = {str(node.get("id")) for node in mappings(swarm.get("nodes"))}
@@ -70,8 +71,8 @@ def _address(host: str, hosts: Hosts, address: str, *, first: bool) -> Iterator[
         if own.get("manager") is True:
             yield Problem(
                 host,
-                f"is a manager of the swarm at the address {lost}, which it no longer has, and that is fixed when a "
-                "node joins",
+                f"is a manager of the swarm at the address {lost}, which it no longer has; this address is fixed when "
+                "a node joins",
                 "rebuild the swarm with teardown.yml and site.yml, or give the host that address again"
                 if first
                 else "run `docker swarm leave --force` there and site.yml again, or give the host that address again",
@@ -79,7 +80,7 @@ def _address(host: str, hosts: Hosts, address: str, *, first: bool) -> Iterator[
     elif advertised and address[:1].isdigit() and advertised != address:
         yield Problem(
             host,
-            f"advertises {advertised} to the other nodes, not {address}, and that is fixed when a node joins",
+            f"advertises {advertised} to the other nodes, not {address}; this address is fixed when a node joins",
             "run `docker swarm leave` there and site.yml again, or set swarm_advertise_address to that address",
             fatal=False,
         )
@@ -121,8 +122,12 @@ def check_swarm_managers(hosts: Hosts, wanted: Requested) -> Iterator[Problem]:
         spare = 2 * (answering - 1) > len(managers)
         yield Problem(
             "group managers",
-            f"{answering} of the swarm's {len(managers)} managers answer, {who} not"
-            + ("" if spare else "; were one more lost, no node could join and no container be put on the overlay"),
+            f"{answering} of the swarm's {len(managers)} managers answer, but not {who}"
+            + (
+                ""
+                if spare
+                else "; if one more is lost, no node can join and no container can be attached to the overlay"
+            ),
             "start the engines of those that do not answer"
             + (
                 f", or set swarm_removed_nodes: [{', '.join(strangers)}] where they are gone for good"
@@ -149,7 +154,7 @@ def check_swarm_left(hosts: Hosts, wanted: Requested) -> Iterator[Problem]:
             continue  # reported by check_swarm_managers
         forget = f'site.yml -e \'{{"swarm_removed_nodes": ["{name}"]}}\''
         if node.get("state") == "down":
-            text = "is still listed by the swarm, though it is no host of the inventory; it is down"
+            text = "is down and not in the inventory, but still listed by the swarm"
             yield Problem(name, text, f"put it back into the inventory, or run {forget}", fatal=False)
             continue
         label = f"label={SWARM_LABEL}={wanted.cluster_name}"
@@ -158,8 +163,7 @@ def check_swarm_left(hosts: Hosts, wanted: Requested) -> Iterator[Problem]:
         where = f" (at {address})" if address else ""
         yield Problem(
             name,
-            f"is still a node of the swarm{where}, though it is no host of the inventory, "
-            "and its container may still run",
+            f"is not in the inventory, but still a node of the swarm{where}, and its container may still run",
             f"put it back into the inventory; or remove it: {demote}run on it "
             f"docker ps --all --quiet {filters} | xargs --no-run-if-empty docker rm --force; docker swarm leave, "
             f"and then here {forget}",
@@ -182,9 +186,9 @@ def check_attached(hosts: Hosts, wanted: Requested) -> Iterator[Problem]:
         running = [str(name) for name, one in mapping(docker.get("containers")).items() if _runs(one)]
         yield Problem(
             host,
-            f"its engine keeps the place of container {container[:12]}, which is gone, in network "
-            f"{listing(texts(entry.get('networks')))}: an address that no one else gets, and teardown.yml cannot "
-            "remove the network",
+            f"its engine still holds the endpoint of container {container[:12]}, which no longer exists, in network "
+            f"{listing(texts(entry.get('networks')))}: its address stays in use, and teardown.yml cannot remove the "
+            "network",
             "systemctl restart docker there" + (f", when {listing(running)} may be interrupted" if running else ""),
             fatal=False,
         )
@@ -207,7 +211,8 @@ def check_host_names(hosts: Hosts, wanted: Requested) -> Iterator[Problem]:
         if len(bearers) > 1:
             yield Problem(
                 ", ".join(bearers),
-                f"all have the host name {name}, by which the swarm lists its nodes: no one could distinguish them",
+                f"all have the host name {name}, by which the swarm lists its nodes, so these could not be "
+                "distinguished",
                 "give each a name of its own (hostnamectl set-hostname …) and restart its engine",
             )
 
@@ -231,6 +236,6 @@ def check_swarm_ports(hosts: Hosts, wanted: Requested) -> Iterator[Problem]:
                 other = ", or set another swarm_data_path_port" if port == data_path else ""
                 yield Problem(
                     host,
-                    f"{protocol.upper()} port {port} is taken, which the swarm needs for the {what}",
-                    f"see who listens (ss -lnp{protocol[0]} 'sport = :{port}') and stop it{other}",
+                    f"{protocol.upper()} port {port} is in use, but the swarm needs it for the {what}",
+                    f"find the process that listens there (ss -lnp{protocol[0]} 'sport = :{port}') and stop it{other}",
                 )

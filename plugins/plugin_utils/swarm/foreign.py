@@ -21,12 +21,12 @@ SWARM_LABEL = "swarmspeed.cluster"
 _LEAVE = "set swarm_allow_leave_foreign: true to make it leave that swarm"
 
 _STUCK = {
-    "pending": "is still being taken into a swarm (state pending)",
-    "error": "is in a swarm whose state is error",
-    "locked": "is in a locked swarm",
+    "pending": "still joining a swarm (state pending)",
+    "error": "member of a swarm whose state is error",
+    "locked": "member of a locked swarm",
 }
 _STUCK_REMEDY = {
-    "pending": "wait a minute and run again; if it stays so, run `docker swarm leave --force` there",
+    "pending": "wait a minute and run again; if the problem persists, run `docker swarm leave --force` there",
     "error": "see `docker info` there; `docker swarm leave --force` takes the host out of that swarm",
     "locked": "run `docker swarm unlock` there, or `docker swarm leave --force` to take the host out of that swarm",
 }
@@ -55,8 +55,8 @@ def check_foreign_swarm(
             # /info answered but a manager's /swarm did not: above all "The swarm does not have a leader".
             yield Problem(
                 host,
-                f"is in a swarm that does not work: {error}",
-                "bring back that swarm's other managers; where they are lost, `docker swarm init --force-new-cluster` "
+                f"member of a swarm that is not working: {error}",
+                "restore that swarm's other managers; if they are lost, `docker swarm init --force-new-cluster` "
                 "there keeps the swarm with this one, and `docker swarm leave --force` gives it up",
             )
         elif isinstance(state, str) and state in _STUCK:
@@ -66,8 +66,8 @@ def check_foreign_swarm(
             # Seen with engine 20.10: `docker swarm leave` timed out, and the engine stays between the two.
             yield Problem(
                 host,
-                "has an engine that is half out of a swarm (active without a node id)",
-                "run `systemctl restart docker` there, as a `docker swarm leave` has hung",
+                "the engine reports an active swarm without a node ID, after an interrupted leave",
+                "run `systemctl restart docker` there",
             )
         elif state == "active":
             active[host] = swarm
@@ -93,7 +93,7 @@ def check_foreign_swarm(
         if host != first and _node_id(swarm) not in members:
             yield Problem(
                 host,
-                f"is in another Docker swarm, as {'a manager' if swarm.get('manager') is True else 'a worker'}",
+                f"member of another Docker swarm, as {'a manager' if swarm.get('manager') is True else 'a worker'}",
                 f"{_LEAVE}, or take the host out of the inventory",
             )
 

@@ -78,7 +78,7 @@ def _trouble(cluster: Cluster, member: Member) -> str:
     if entry.state != "ready":
         return f"the swarm's managers list it as {entry.state}, not ready"
     if entry.role == MANAGER and not member.manages:
-        return "it is listed as a manager of the swarm and does not control it"
+        return "the swarm lists it as a manager, but it does not control the swarm"
     return ""
 
 

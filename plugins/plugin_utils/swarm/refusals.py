@@ -19,9 +19,9 @@ def stuck(members: Sequence[Member], name: str) -> Iterator[Problem]:
     """Hosts whose engine does not run, or which neither leave nor join a swarm in the state that they are in."""
     for member in members:
         if member.docker.get("running") is not True:
-            yield Problem(member.host, "its Docker engine does not run", "apply the role docker first")
+            yield Problem(member.host, "its Docker engine is not running", "apply the role docker first")
         elif member.docker.get("stale_swarm_ports"):
-            text = "its Docker engine has kept ports from a swarm that it has left"
+            text = "its Docker engine still holds ports of a swarm that it has left"
             yield Problem(member.host, text, "systemctl restart docker, or apply the role docker first")
     running = {member.host: member.docker for member in members if member.docker.get("running") is True}
     managers = [member.host for member in members if member.role == MANAGER]

@@ -82,7 +82,7 @@ def _form(volume: str, source: str, target: str, modes: str) -> tuple[str, str] 
     if source and source[0] not in "/.~" and not _VOLUME.fullmatch(source):
         return f"{volume!r}: {source!r} is neither a path nor the name of a volume", "begin a folder's path with /"
     if modes and not _is_mode(modes):
-        return f"{volume!r}: {modes!r} are no options of a mount", f"use some of {', '.join(sorted(_MODES))}"
+        return f"{volume!r}: {modes!r} are not options of a mount", f"use some of {', '.join(sorted(_MODES))}"
     if {"ro", "rw"} <= set(modes.split(",")):
         return f"{volume!r} is both ro and rw", "leave one of them out"
     return None

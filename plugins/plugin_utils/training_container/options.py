@@ -3,7 +3,7 @@
 
 """Options of the container that most clusters leave alone: seccomp, PID mode, ports, devices and groups. Pure.
 
-What is not set is no setting: a container that was made before an option existed stays as it is.
+What is not set is not a setting: a container that was made before an option existed stays as it is.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ def seccomp_profile(role_vars: Mapping[str, Any], files: Mapping[str, str]) -> s
     try:
         found = json.loads(files.get(name, ""))
     except RecursionError:
-        raise ValueError("it is nested too deep") from None
+        raise ValueError("it is nested too deeply") from None
     except ValueError as error:
         raise ValueError(f"it is not JSON: {error}") from None
     if not isinstance(found, dict) or not isinstance(found.get("defaultAction"), str):
-        raise ValueError('it has no "defaultAction", and so is no profile of seccomp')
+        raise ValueError('it has no "defaultAction", so it is not a seccomp profile')
     return json.dumps(found, sort_keys=True, separators=(",", ":"))
 
 
@@ -118,4 +118,4 @@ def profile_problems(role_vars: Mapping[str, Any], files: Mapping[str, str]) -> 
         yield Wrong(SECCOMP, f"{role_vars[SECCOMP]}: {error}", remedy)
         return
     if profile and any(option.startswith(PREFIX) for option in entries(role_vars, SECURITY_OPTS)):
-        yield Wrong(SECCOMP, f"it is set, and so is {PREFIX}… in {SECURITY_OPTS}", "leave one of them out")
+        yield Wrong(SECCOMP, f"it is set, and {PREFIX}… is also in {SECURITY_OPTS}", "leave one of them out")

@@ -197,10 +197,10 @@ def _refusal(node: Node) -> Iterator[Problem]:
     foreign = [node.name] if node.container and not node.ours else []
     foreign += [name for name in (node.name + NEW, node.name + OLD) if name in node.beside and name not in node.left]
     if foreign:
-        text = f"a container {foreign[0]} exists that this collection did not make"
+        text = f"the container {foreign[0]} exists, but this collection did not create it"
         yield Problem(node.host, text, "rename or remove it, or choose another cluster_name")
     elif not node.settings[IMAGE]:
-        text = "the name of the training image is not known, which the role training_image works out"
+        text = "the name of the training image is unknown; the role training_image determines it"
         remedy = "set swarmspeed_image to a name that docker image ls shows, or use site.yml --tags training_container"
         yield Problem(node.host, text, remedy)
 
@@ -259,7 +259,7 @@ def _add_left(changes: Changes, node: Node) -> None:
 def _consent(node: Node, left: str = "") -> Consent | None:
     if not node.jobs:
         return None
-    what = f"{left} must be removed" if left else f"{node.name} must be made again"
+    what = f"{left} must be removed" if left else f"{node.name} must be re-created"
     return Consent(
         variable="training_container_allow_recreate",
         effect=f"container {what}, which cuts off job {', '.join(node.jobs)} in it",
@@ -287,7 +287,7 @@ def _made(node: Node, folders: list[ManagedFile], profile: str, cluster: Mapping
     swap = bool(node.container or node.renamed)
     name = node.name + NEW if swap else node.name
     missing = (
-        f"{node.host}: the image {image} is not there, and the container is made of it. Remedy: ansible-playbook "
+        f"{node.host}: the image {image}, from which the container is created, is missing. Remedy: ansible-playbook "
         "site.yml --tags training_image,training_container"
     )
     return {

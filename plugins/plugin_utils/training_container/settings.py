@@ -39,7 +39,7 @@ _NAME = re.compile("[A-Za-z0-9][A-Za-z0-9._/:@-]{0,254}")
 
 
 def _has_rdma(facts: Mapping[str, Any]) -> bool:
-    """Whether a host has an RDMA device that is no way to its own NVSwitches."""
+    """Whether a host has an RDMA device that is not a way to its own NVSwitches."""
     found = mapping(facts.get("fabric")).get("infiniband") or []
     return len(found) > len(switch_management(found))
 

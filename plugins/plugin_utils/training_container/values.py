@@ -70,7 +70,7 @@ def _ports(values: Mapping[str, Any]) -> Iterator[Wrong]:
             published.append((port, address, int(found.group(2)), found.group(4) or "tcp"))
     for (one, first, *rest), (other, second, *others) in combinations(published, 2):
         if rest == others and _meet(first, second):
-            text = f"{one!r} and {other!r} take the same port of the host"
+            text = f"{one!r} and {other!r} use the same port of the host"
             yield Wrong(PORTS, text, "publish one of them at another port")
     if ports and values.get("cluster_network_mode") == "host":
         text = "with cluster_network_mode: host there is nothing to publish, as each port is the host's own"

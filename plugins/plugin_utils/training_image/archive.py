@@ -32,13 +32,13 @@ def choose_loaded(names: Sequence[str], expected: str, archive: str, variable: s
     if len(ids) == 1 and not named:
         return Loaded(untagged=ids[0])
     if not names:
-        return Loaded(problem=f"{archive} holds no image. Remedy: make it with docker save {expected}.")
+        return Loaded(problem=f"{archive} holds no image. Remedy: create it with docker save {expected}.")
     if named:
         return Loaded(
             problem=f"{archive} holds {', '.join(named)}, not {expected}. "
             f"Remedy: set {variable} to the name in the archive."
         )
     return Loaded(
-        problem=f"{archive} holds {len(ids)} images without a name, and it is not known which is {expected}. "
-        f"Remedy: make it of one image, docker save {expected}."
+        problem=f"{archive} holds {len(ids)} images without a name, so which of them is {expected} is unknown. "
+        f"Remedy: create it from one image, docker save {expected}."
     )

@@ -77,14 +77,14 @@ def read_source(text: str) -> Source | Trouble:
     if re.match(r"git\+\w+://[^/]*@", given):
         return Trouble(
             SOURCE,
-            "has a user or a password in its address, which everybody could read in the image's history",
+            "has a user or a password in its address, which everyone could read in the image's history",
             "download the source and give it as an archive",
         )
     found = _GIT.fullmatch(given)
     if found is None:
         return Trouble(
             SOURCE,
-            "is no git reference over HTTPS that names a commit or a tag",
+            "is not a git reference over HTTPS that names a commit or a tag",
             "write git+https://HOST/PATH@REFERENCE; the commit in full makes the same image each time",
         )
     return Source("git", url=found["url"], reference=found["reference"])
@@ -101,13 +101,13 @@ def requirements_troubles(path: str, text: str) -> Iterator[Trouble]:
     if included:
         yield Trouble(
             name,
-            f"{path} includes other files, and the build gets it alone: {_some(included)}",
+            f"{path} includes other files, but the build gets only this one: {_some(included)}",
             "write what they hold into this file, as pip-compile and uv pip compile do",
         )
     if files:
         yield Trouble(
             name,
-            f"{path} names files or folders, and the build gets it alone: {_some(files)}",
+            f"{path} names files or folders, but the build gets only this file: {_some(files)}",
             "bring them as wheels in training_image_wheelhouse, and name the packages here",
         )
 
@@ -131,7 +131,7 @@ def is_deb822(text: str) -> bool:
 def apt_sources_troubles(given: Any, name: str = "training_image_apt_sources") -> Iterator[Trouble]:
     """Yield what is wrong, without the text: it may hold a password."""
     if isinstance(given, Mapping) or not isinstance(given, (str, Sequence, type(None))):
-        yield Trouble(name, "is neither a text nor a list", "give lines such as 'deb http://HOST/debian bookworm main'")
+        yield Trouble(name, "is neither text nor a list", "give lines such as 'deb http://HOST/debian bookworm main'")
         return
     text = apt_sources_text(given)
     if is_deb822(text):
@@ -148,7 +148,7 @@ def apt_sources_troubles(given: Any, name: str = "training_image_apt_sources") -
         if bare and not _ONE_LINE.match(bare):
             yield Trouble(
                 name,
-                f"line {number} is no source of apt",
+                f"line {number} is not a source of apt",
                 "write it as 'deb http://HOST/debian bookworm main', or give all as deb822 (Types, URIs, Suites)",
             )
 
@@ -160,7 +160,7 @@ def argument_troubles(given: Any) -> Iterator[Trouble]:
         if is_secret(key, value):
             yield Trouble(
                 name,
-                f"{key} holds a secret, and everybody could read it in the image's history",
+                f"{key} holds a secret, and everyone could read it in the image's history",
                 "leave it out: indexes and proxies with a password have variables of their own, and what ranks need "
-                "at run time belongs into nccl_env_environment",
+                "at run time belongs in nccl_env_environment",
             )

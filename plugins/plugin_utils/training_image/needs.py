@@ -57,7 +57,7 @@ NEEDS = (
     Need(
         "an account of root that is not locked",
         "! grep -q '^root:!' /etc/shadow",
-        "sshd lets no locked account in, not with a key either",
+        "sshd does not admit a locked account, not even with a key",
         remedy="RUN usermod --password '*' root",
     ),
     Need(
@@ -89,7 +89,8 @@ NEEDS = (
     Need(
         "libibverbs",
         "python3 -c 'import ctypes; ctypes.CDLL(\"libibverbs.so.1\")'",
-        "NCCL opens it for the HCAs that nccl_env chose, and takes sockets without an error where it is not there",
+        "NCCL opens it for the HCAs that nccl_env chose, and falls back to sockets without an error where it is "
+        "missing",
         "libibverbs1",
         uses="rdma",
     ),
@@ -146,8 +147,9 @@ def check_problem(job: Mapping[str, Any], run: Mapping[str, Any], image: str, no
                 "Remedy: begin its Dockerfile with a Debian or Ubuntu image."
             )
         return (
-            f"{node}: the image {image} was not checked, as no container of it ran: {reported[-_SHOWN:].rstrip('. ')}. "
-            f"Remedy: fix that; docker run --rm --entrypoint sh {image} -c true has to work there."
+            f"{node}: the image {image} was not checked, because no container of it could run: "
+            f"{reported[-_SHOWN:].rstrip('. ')}. Remedy: fix that; docker run --rm --entrypoint sh {image} -c true "
+            "must work there."
         )
     wanted = needs_of(job)
     numbers = [int(number) for number in re.findall(rf"^{_LACKS}(\d+)$", stdout, re.MULTILINE)]

@@ -17,7 +17,7 @@ from typing import Any
 _OFFLOADING = ("offload", "infinity", "zenflow", "superoffload")
 """Parts of the names of presets whose optimizer runs on the CPU."""
 _ADAM = ("adam", "adamw", "muon")
-"""Muon updates with Adam what is no matrix."""
+"""Muon updates with Adam what is not a matrix."""
 
 
 def operator_names(given: Iterable[Any] | None) -> list[str]:

@@ -124,7 +124,7 @@ class _Cluster:
         return Consent(
             variable="training_container_allow_recreate",
             effect=f"image {self.reference} must be {what} while job {', '.join(dict.fromkeys(jobs))} runs, and the "
-            "training containers are then made again",
+            "training containers are then re-created",
             given=bool(self.role_vars["training_container_allow_recreate"]),
             otherwise="wait for the job, or stop it",
         )
@@ -209,7 +209,7 @@ def _refusals(cluster: _Cluster) -> Iterable[Problem]:
         if not cluster.contents[host] and not unseen(cluster.facts[host]):
             yield Problem(
                 host,
-                f"the image {cluster.reference} is not there, and training_image_source is present",
+                f"the image {cluster.reference} is missing, and training_image_source: present does not fetch it",
                 "load it on this node (docker load), or set training_image_source to pull, archive or build",
             )
 

@@ -106,11 +106,13 @@ def _key_file(
 ) -> Iterator[Trouble]:
     path = str(here(key))
     if kind(path) != "file":
-        yield Trouble(VARIABLE, f"entry {number}: {path} is no file on the controller", "correct the path of the key")
+        yield Trouble(
+            VARIABLE, f"entry {number}: {path} is not a file on the controller", "correct the path of the key"
+        )
     elif not _is_data(text(path)):
         yield Trouble(
             VARIABLE,
-            f"entry {number}: {path} is no public key in text form",
+            f"entry {number}: {path} is not a public key in text form",
             "write it with gpg --export --armor, or gpg --enarmor",
         )
 

@@ -35,6 +35,6 @@ def _room(name: str, gathered: Mapping[str, Any]) -> list[str]:
     if needed <= free:
         return []
     return [
-        f"{name}: {size_text(free)} are free in {gathered['root']}, and {size_text(needed)} are needed there. "
-        "Remedy: make room, or set assets_path to a folder on a larger disk."
+        f"{name}: {size_text(free)} are free in {gathered['root']}, but {size_text(needed)} are needed there. "
+        "Remedy: free space there, or set assets_path to a folder on a larger disk."
     ]

@@ -59,8 +59,8 @@ def plan(
     problems = blocked(gathered, gathered, "an image")
     if not found and not problems:
         problems.append(
-            f"{holder}: the image {image} is not there, so it cannot be given to others. "
-            "Remedy: ansible-playbook site.yml --tags training_image"
+            f"{holder}: the image {image} is missing, so it cannot be sent to the others. Remedy: ansible-playbook "
+            "site.yml --tags training_image"
         )
     if problems:
         return {"problems": problems, "order": [], "parts": {}}
@@ -70,7 +70,8 @@ def plan(
     if odd:
         # They become names of files on other nodes.
         problem = (
-            f"{holder}: the engine calls a layer of {image} {odd[0]!r}, which is no digest. Remedy: check its engine."
+            f"{holder}: the engine calls a layer of {image} {odd[0]!r}, which is not a digest. Remedy: check its "
+            "engine."
         )
         return {"problems": [problem], "order": [], "parts": {}}
     sizes = layer_sizes(len(layers), found["history"])
@@ -104,7 +105,7 @@ def _foreign(name: str, gathered: Mapping[str, Any], found: Mapping[str, Any], i
     if machine == found["architecture"]:
         return []
     return [
-        f"{name}: the image {image} is made for {found['architecture']}, and the machine is {machine} "
+        f"{name}: the image {image} is built for {found['architecture']}, but the machine is {machine} "
         f"({gathered['architecture']}). Remedy: build or name an image for {machine}."
     ]
 
@@ -126,8 +127,8 @@ def _room(name: str, gathered: Mapping[str, Any], need: int, sizes: Sequence[int
     for key, size in wanted.items():
         if size > free[key]:
             found.append(
-                f"{name}: {mebibytes(free[key])} are free in {gathered['places'][key]}, and the transfer of the image "
-                f"needs {mebibytes(size)} there. Remedy: make room (docker image prune), or set cluster_root and the "
+                f"{name}: {mebibytes(free[key])} are free in {gathered['places'][key]}, but the transfer of the image "
+                f"needs {mebibytes(size)} there. Remedy: free space (docker image prune), or set cluster_root and the "
                 "engine's data-root to a larger disk."
             )
     return found

@@ -55,7 +55,7 @@ def words(value: Any) -> Any:
 
 
 def _number_or_words(value: Any) -> Any:
-    # A loss that is no number is text.
+    # A loss that is not a number is text.
     return sentence(value)[:40] if isinstance(value, str) else number(value)
 
 
@@ -321,7 +321,7 @@ def _info(node: str, result: Any) -> dict[str, Any]:
 
 
 def _gpus(node: str, value: Any) -> list[Any]:
-    """What was read of the GPUs; none where it is no such thing, as the jobs count more."""
+    """What was read of the GPUs; none where it is something else, as the jobs count more."""
     try:
         return list(accept(node, "training_job_info.gpus", value, _GPUS))
     except ReportedError:

@@ -58,7 +58,7 @@ _OPEN = mapping({"tcp": _RANGES, "udp": _RANGES})
 
 
 def _jobs(value: Any) -> Any:
-    """State by job. Folders of other names are no jobs: whoever is root in a container can make one."""
+    """State by job. Folders of other names are not jobs: whoever is root in a container can make one."""
     found = by_name(lines(4096), sentence)(value)
     return {name: state for name, state in found.items() if _JOB.fullmatch(name)}
 

@@ -74,13 +74,13 @@ def of_system(systems: Sequence[System], distribution: str, release: str, today:
     newer = [one for one in systems if row and one.distribution == row.distribution and one.state in ACCEPTED]
     if not row or today <= row.end:
         return
-    remedy = f"upgrade it to {newer[-1].name}" if newer and newer[-1].end >= today else "upgrade it to a newer release"
+    remedy = f"upgrade to {newer[-1].name}" if newer and newer[-1].end >= today else "upgrade to a newer release"
     if today > row.further:
-        yield Finding(f"runs {row.name}, which has had no security updates since {row.further}", remedy)
+        yield Finding(f"{row.name} has had no security updates since {row.further}", remedy)
     else:
         yield Finding(
-            f"runs {row.name}, whose regular security updates ended on {row.end}; {row.by}, which covers fewer "
-            f"packages or needs a subscription, goes on until {row.further}",
+            f"regular security updates of {row.name} ended on {row.end}; {row.by}, which covers fewer packages or "
+            f"needs a subscription, continues until {row.further}",
             remedy,
         )
 
@@ -91,7 +91,8 @@ def of_engine(engines: Sequence[EndedEngine], version: str, today: str) -> Itera
     for row in engines:
         if found and found[: len(key(row.release))] == key(row.release) and today > row.end:
             yield Finding(
-                f"has Docker Engine {'.'.join(map(str, found))}, and {row.release} has had no updates since {row.end}",
+                f"Docker Engine {'.'.join(map(str, found))} is installed, but {row.release} has had no updates since "
+                f"{row.end}",
                 "set docker_version to a release that gets them (29 in November 2026), when no job runs",
             )
 
@@ -102,6 +103,6 @@ def of_packages(holes: Sequence[Hole], packages: Mapping[str, Any]) -> Iterator[
         version = packages.get(hole.package)
         if isinstance(version, str) and key(version) and key(version) < key(hole.before):
             yield Finding(
-                f"has {hole.package} {version}, for which {hole.name} ({hole.published}) is published: {hole.why}",
+                f"{hole.package} {version} is affected by {hole.name} ({hole.published}): {hole.why}",
                 hole.remedy,
             )

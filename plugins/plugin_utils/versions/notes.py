@@ -35,12 +35,12 @@ def notes_on(chosen: Candidate, hosts: Sequence[Host], requested: RequestedVersi
         )
     if requested.torch and table.torch_row(chosen.release) is None:
         yield (
-            f"{requested.torch} is not in the table of versions, so it is not known whether it goes with "
+            f"{requested.torch} is not in the table of versions, so it is unknown whether it works with "
             f"{f'CUDA {chosen.cuda}' if chosen.cuda else 'these GPUs'}; training_image_cuda says which CUDA it has."
         )
     if chosen.row and not chosen.toolkit and not requested.base:
         yield (
-            f"No Python package brings nvcc for CUDA {chosen.cuda}: the image is built in {chosen.row.base}, "
+            f"No Python package contains nvcc for CUDA {chosen.cuda}: the image is built in {chosen.row.base}, "
             "and begins with the -base- image of the same name."
         )
     ended: dict[tuple[str, str, int | None], list[str]] = {}

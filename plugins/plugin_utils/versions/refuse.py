@@ -33,7 +33,7 @@ def gpu_problems(found: Candidate, hosts: Sequence[Host], requested: RequestedVe
             yield Problem(
                 "compute_capability",
                 (host.name,),
-                f"the compute capability of {', '.join(host.unknown)} is not known, and no driver reports it",
+                f"the compute capability of {', '.join(host.unknown)} is unknown, and no driver reports it",
                 "set training_image_compute_capabilities to those of all GPUs of the cluster, such as "
                 '["9.0"] (developer.nvidia.com/cuda-gpus)',
             )
@@ -43,8 +43,8 @@ def gpu_problems(found: Candidate, hosts: Sequence[Host], requested: RequestedVe
             yield Problem(
                 "compute_capability",
                 (host.name,),
-                f"its GPUs have compute capability {', '.join(left_out)}, and an image for "
-                f"{', '.join(wanted)} has no operators for them",
+                f"the GPUs have compute capability {', '.join(left_out)}, but an image for {', '.join(wanted)} has no "
+                f"operators for them",
                 "add it to training_image_compute_capabilities, or leave that empty to have it read from the GPUs",
             )
         lacking = [has for has in host.capabilities if without_code(found, has, arm=host.is_arm)]
@@ -133,7 +133,7 @@ def wheel_problems(
         yield Problem(
             "torch_python",
             ("training_image_python",),
-            f"PyTorch {row.release} has wheels for Python {row.python[0]} to {row.python[1]}, and the image has Python "
+            f"PyTorch {row.release} has wheels for Python {row.python[0]} to {row.python[1]}, but the image has Python "
             f"{python}",
             "choose another training_image_base"
             + (f", or set training_image_torch: torch=={nearest.release}, the newest for it" if nearest else ""),
@@ -175,7 +175,7 @@ def _index_problems(found: Candidate, requested: RequestedVersions, table: Table
         yield Problem(
             "torch_index",
             ("training_image_torch_index",),
-            f"{found.index} has PyTorch without CUDA, and this cluster computes on GPUs",
+            f"{found.index} has PyTorch without CUDA, but this cluster computes on GPUs",
             "leave training_image_torch_index empty, or set cluster_accelerator: cpu",
         )
     elif requested.local and not requested.torch_index and requested.local != name:
@@ -190,7 +190,7 @@ def _index_problems(found: Candidate, requested: RequestedVersions, table: Table
         yield Problem(
             "torch_index",
             ("training_image_torch_index" if requested.torch_index else "training_image_torch",),
-            f"{found.index} has PyTorch {span}, and {found.release} is requested ({table.source_of(index.source)})",
+            f"{found.index} has PyTorch {span}, but {found.release} is requested ({table.source_of(index.source)})",
             f"{working}, which it has"
             if requested.torch_index and stack and _has(index.first, index.last, stack.torch)
             else "leave training_image_torch and training_image_torch_index empty to have both chosen",

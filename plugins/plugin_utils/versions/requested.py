@@ -95,7 +95,7 @@ class RequestedVersions:
             yield Problem(
                 "version_values",
                 ("training_image_compute_capabilities",),
-                f"{', '.join(wrong)} is no compute capability",
+                f"not a compute capability: {', '.join(wrong)}",
                 'write a list such as ["8.0", "9.0"], or leave it empty to have the GPUs of the cluster asked',
             )
         letters = [text for text in self.compute_capabilities if is_capability(text) and without_letter(text) != text]
@@ -105,7 +105,7 @@ class RequestedVersions:
             yield Problem(
                 "version_values",
                 ("training_image_compute_capabilities",),
-                f"DeepSpeed reads no architecture with a letter ({', '.join(letters)}), and its operators need none",
+                f"DeepSpeed reads no architecture with a letter ({', '.join(letters)}), but its operators need none",
                 f"write {', '.join(plain)} instead, for the same GPUs",
             )
         reported = {

@@ -203,13 +203,13 @@ Row = TypeVar("Row")
 
 def _rows(kind: type[Row], name: str, given: Any) -> tuple[Row, ...]:
     if not isinstance(given, list):
-        raise TableError(f"{name}: is no list of rows.")
+        raise TableError(f"{name}: is not a list of rows.")
     return tuple(_row(kind, f"{name}[{number}]", entry) for number, entry in enumerate(given))
 
 
 def _row(kind: type[Row], where: str, given: Any) -> Row:
     if not isinstance(given, Mapping):
-        raise TableError(f"{where}: is no mapping.")
+        raise TableError(f"{where}: is not a mapping.")
     known = {field.name: field for field in fields(kind)}  # type: ignore[arg-type]  # every Row is a dataclass
     needed = [name for name, field in known.items() if field.default is MISSING]
     for name in [*(name for name in given if name not in known), *(name for name in needed if name not in given)]:
@@ -270,7 +270,7 @@ def _contradictions(table: Table) -> Iterable[str]:
             yield f"torch: {torch.release} needs the first and the last Python."
     for driver in table.drivers:
         if not _MONTH.fullmatch(driver.end):
-            yield f"drivers: {driver.end!r} is no month."
+            yield f"drivers: {driver.end!r} is not a month."
         if bool(driver.key) != (driver.source == "cuda_repository"):
             yield f"drivers: {driver.distribution} {driver.release} of {driver.source} has a key, or lacks one."
     yield from _unfit(table)
@@ -287,10 +287,10 @@ def _unfit(table: Table) -> Iterable[str]:
         if system.state not in STATES:
             yield f"systems: {system.name} is {system.state!r}, which is none of {', '.join(STATES)}."
         if not _DAY.fullmatch(system.end) or not _DAY.fullmatch(system.further) or system.further < system.end:
-            yield f"systems: {system.name} ends on {system.end!r} and {system.further!r}, which are no days in order."
+            yield f"systems: {system.name} ends on {system.end!r} and {system.further!r}, which are not days in order."
     for engine in table.engines:
         if not _DAY.fullmatch(engine.end):
-            yield f"engines: {engine.end!r} is no day."
+            yield f"engines: {engine.end!r} is not a day."
 
 
 def cited(table: Table) -> set[str]:

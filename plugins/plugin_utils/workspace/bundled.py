@@ -94,7 +94,7 @@ def _entry(bundle: Path, repository: Repository) -> Entry:
 def _unpack(file: BinaryIO, place: Path, entry: Entry) -> None:
     """Unpack plain files only, and only where the bytes that were read are those in the manifest."""
     if Hashed(file).read_all().sha256 != entry.sha256:
-        raise BundleError(f"{entry.path} is damaged (its SHA-256 is another)")
+        raise BundleError(f"{entry.path} is damaged (its SHA-256 differs)")
     file.seek(0)
     with tarfile.open(fileobj=file, mode="r:") as tar:
         for member in tar:
@@ -104,7 +104,7 @@ def _unpack(file: BinaryIO, place: Path, entry: Entry) -> None:
             except UnfitError:
                 raise BundleError(f"{entry.path} holds a path that leads elsewhere") from None
             if content is None:
-                raise BundleError(f"{entry.path} holds something that is no plain file")
+                raise BundleError(f"{entry.path} holds something that is not a plain file")
             path = place / name
             path.parent.mkdir(parents=True, exist_ok=True)
             with path.open("xb") as written:

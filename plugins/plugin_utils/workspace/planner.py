@@ -218,13 +218,13 @@ def _plan_environment(host: _Host, inputs: Inputs) -> None:
         before = None
         if folder.get("exists") is True:
             host.refuse(
-                f"{path} is there already and was not made by this role; it would be emptied",
-                "choose another workspace_python_environment, or leave it empty and use what is there by "
+                f"{path} already exists and was not created by this role; it would be emptied",
+                "choose another workspace_python_environment, or leave it empty and name the existing environment in "
                 "deepspeed_launch_path",
             )
     running = [job for job, state in host.part("jobs").items() if state in ("starting", "running")]
     if running:
-        host.refuse(f"{path} must be made again, but job {', '.join(running)} runs", "wait for the job or stop it")
+        host.refuse(f"{path} must be re-created, but job {', '.join(running)} runs", "wait for the job or stop it")
     host.changes.add(f"Python environment {path}", before, wanted.content)
     host.task_input["environment"] = wanted.task_input(mapping(host.facts.get("system")).get("cpus") or 1)
     host.after["files"] = {

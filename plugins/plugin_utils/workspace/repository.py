@@ -101,7 +101,7 @@ def named(source: str, reference: str, folder: str) -> bool:
     if "://" in source or source.startswith(("git@", "ext::")):
         raise SourceError(
             SOURCE,
-            f"{_safe(source)} is the URL of a git repository, and {REFERENCE} is empty",
+            f"{_safe(source)} is the URL of a git repository, but {REFERENCE} is empty",
             f"name a tag, branch or commit in {REFERENCE}",
         )
     return False
@@ -114,14 +114,14 @@ def parse(source: str, reference: str, folder: str) -> Repository:
     if not _NAME.fullmatch(reference):
         raise SourceError(
             REFERENCE,
-            f"{shown(reference)} is no name of a tag or branch, and no commit",
+            f"{shown(reference)} is not a valid name of a tag or branch, nor a commit",
             "correct it; see git ls-remote",
         )
     scheme = url.partition("://")[0]
     if scheme in _UNPROTECTED and not found.commit:
         raise SourceError(
             SOURCE,
-            f"{url} is fetched without encryption, so that anyone on the way could replace the code",
+            f"{url} is fetched without encryption, so anyone on the network path could replace the code",
             f"use https or ssh, or give the whole commit (40 characters) in {REFERENCE}",
         )
     return found
@@ -141,7 +141,7 @@ def _url(source: str) -> tuple[str, str]:
     if scheme not in PROTOCOLS:
         raise SourceError(
             SOURCE,
-            f"{_safe(source)} is no URL that is fetched",
+            f"{_safe(source)} is not a URL of a supported kind",
             f"use one that begins with {', '.join(f'{name}://' for name in PROTOCOLS)}, or git@host:path, or the "
             "absolute "
             "path of a repository on the controller",
@@ -150,7 +150,7 @@ def _url(source: str) -> tuple[str, str]:
         parts = urlsplit(source)
         host, user, password, port = parts.hostname or "", parts.username, parts.password, parts.port
     except ValueError:
-        raise SourceError(SOURCE, f"{_safe(source)} is no URL", "correct it") from None
+        raise SourceError(SOURCE, f"{_safe(source)} is not a URL", "correct it") from None
     if (not host and scheme != "file") or port == 0 or host.startswith("-") or parts.path.startswith(("-", "/-")):
         raise SourceError(SOURCE, f"{_safe(source)} names no host, or an option", "correct it")
     if scheme == "https" and user is not None:
@@ -159,8 +159,8 @@ def _url(source: str) -> tuple[str, str]:
     if password is not None or (scheme in _UNPROTECTED and user is not None):
         raise SourceError(
             SOURCE,
-            f"{_safe(source)} has a password in it, which {scheme} would show to others",
-            "take it out, and use https, or ssh with a key",
+            f"{_safe(source)} contains a password, which {scheme} would show to others",
+            "remove it, and use https, or ssh with a key",
         )
     return source, ""
 
@@ -168,7 +168,9 @@ def _url(source: str) -> tuple[str, str]:
 def _folder(folder: str) -> str:
     parts = folder.strip("/").split("/") if folder else []
     if folder.startswith("/") or any(part in ("", ".", "..", ".git") for part in parts) or "\0" in folder:
-        raise SourceError(FOLDER, f"{shown(folder)} is no folder of a repository", "give a path relative to its root")
+        raise SourceError(
+            FOLDER, f"{shown(folder)} is not a folder of a repository", "give a path relative to its root"
+        )
     return "/".join(parts)
 
 
@@ -191,14 +193,14 @@ def resolve(repository: Repository, listing: str) -> tuple[str, str]:
     if len(set(peeled.values())) > 1:
         raise SourceError(
             REFERENCE,
-            f"{repository.url} has a branch and a tag {reference}, which are not the same commit",
+            f"{repository.url} has both a branch and a tag {reference}, and they are not the same commit",
             f"write refs/heads/{reference} or refs/tags/{reference}",
         )
     for name, commit in peeled.items():
         return name, commit
     remedy = "correct it; git ls-remote lists the tags and branches"
     if _ABBREVIATED.fullmatch(reference):
-        remedy = "give the whole commit, which has 40 characters: servers know no abbreviated ones"
+        remedy = "give the whole commit, which has 40 characters: servers do not accept abbreviated ones"
     raise SourceError(REFERENCE, f"{repository.url} has no tag or branch {reference}", remedy)
 
 
@@ -213,16 +215,16 @@ _FAILURES: tuple[tuple[str, str, str], ...] = (
     (
         r"not our ref|unadvertised object|couldn't find remote ref|no such remote ref|bad object",
         "does not have {reference}",
-        f"correct {REFERENCE}; some servers give out tags and branches only",
+        f"correct {REFERENCE}; some servers provide only tags and branches",
     ),
     (
         r"dubious ownership",
-        "belongs to another user of the controller, and git does not read it",
+        "belongs to another user of the controller, so git does not read it",
         "git config --global --add safe.directory, with its path",
     ),
     (
         r"host key verification failed|no \S+ host key is known",
-        "is on a host whose ssh key this controller does not know",
+        "is on a host whose SSH key is not known to this controller",
         "log in there once by ssh, compare the key, and run again",
     ),
     (
@@ -233,7 +235,7 @@ _FAILURES: tuple[tuple[str, str, str], ...] = (
     ),
     (
         r"not found|does not exist|does not appear to be a git repository|not a git repository|no such file",
-        "is no git repository",
+        "is not a git repository",
         f"correct {SOURCE}",
     ),
     (
@@ -265,8 +267,8 @@ def failure(repository: Repository, output: str) -> SourceError:
 def notes(repository: Repository, found: Mapping[str, list[str]]) -> list[str]:
     """Return what of the repository is not on the nodes, in sentences."""
     texts = {
-        "submodules": "its submodules are not fetched, and their folders are empty",
-        "large": "its large files (Git LFS) are not fetched, and stand as pointers",
+        "submodules": "its submodules are not fetched, so their folders are empty",
+        "large": "its large files (Git LFS) are not fetched and remain pointers",
         "links": "links that lead out of it are left out",
     }
     return [

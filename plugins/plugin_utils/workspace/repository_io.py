@@ -195,7 +195,7 @@ class _Cache:
         done = self.git(arguments, timeout, {**given, **(variables or {})})
         if done.rc == NOT_STARTED:
             raise SourceError(
-                SOURCE, "it is a git repository, and this controller cannot run git", "install git on the controller"
+                SOURCE, "it is a git repository, but this controller cannot run git", "install git on the controller"
             )
         if done.rc:
             raise failure(self.repository, done.text)

@@ -91,7 +91,7 @@ def store_back(attempt: Attempt) -> None:
 
 
 ROOM = r"No space left|is full|GiB are free|MiB are free|free space|[Mm]ake room"
-SWARM_GONE = r"Docker swarm|swarm that does not work|half out of a swarm"
+SWARM_GONE = r"Docker swarm|swarm that is not working|without a node ID"
 ENGINE = (
     Fault(
         "engine-wiped-manager",

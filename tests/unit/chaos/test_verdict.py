@@ -19,7 +19,7 @@ lab1                       : ok=30   changed={0}    unreachable=0    failed=0   
 lab2                       : ok=30   changed=0    unreachable=0    failed=0    skipped=9    rescued=0    ignored=0
 """
 PROBLEM = Problem(
-    "lab2", "is in another Docker swarm, as a worker", "set swarm_allow_leave_foreign: true", "foreign_swarm"
+    "lab2", "member of another Docker swarm, as a worker", "set swarm_allow_leave_foreign: true", "foreign_swarm"
 )
 REPORT = Report((PROBLEM, Problem("lab1, lab2", "8.0 GiB are free", "free space there", "disk")), (), ()).message()
 GOOD = "lab2: the disk of the engine is full. Remedy: make room there, and run again."

@@ -82,7 +82,7 @@ def test_a_job_is_checked_started_followed_and_its_logs_collected() -> None:
         "Check every node before the start",
         "Start the job on its nodes",
         "Follow the job to its end",
-        "Bring the results of the job",
+        "Copy the results of the job",
         "Collect the logs of the job",
     ]
 
@@ -118,7 +118,7 @@ def test_results_that_did_not_arrive_are_brought_by_the_next_run(
 
 
 def test_what_is_included_for_the_results_is_not_decided_again_once_they_are_there() -> None:
-    task = ROLE.task("main", "Bring the results of a job that succeeded")
+    task = ROLE.task("main", "Copy the results of a job that succeeded")
     assert "when" not in task and "is exists" in task["block"][0]["when"]
 
 

@@ -97,7 +97,7 @@ def test_it_gathers_plans_and_acts_where_something_is_to_be_done(hosts: StandIns
         "docker : Validating arguments against arg spec 'main' - Install and configure the Docker engine",
         "Gather facts and plan, unless this run already has",
         "preflight : Determine which hosts the role is planned for",
-        "preflight : Record that the role is applied by itself",
+        "preflight : Mark a standalone run",
         "preflight : Generate the run's id and the key for digests of secrets",
         "preflight : Gather facts",
         "preflight : Plan what the role would change",

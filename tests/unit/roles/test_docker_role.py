@@ -30,7 +30,7 @@ def test_changes_are_simulated_before_they_are_applied() -> None:
         ({"packages": ["docker.io"]}, "Install packages"),
         (
             {"restart_engine": True},
-            "Restart the engine for its proxy, a certificate authority, or ports that it has kept from a swarm",
+            "Restart the engine for its proxy, a certificate authority, or ports that it still holds of a former swarm",
         ),
         ({"record": "x"}, "Exclude the packages from unattended-upgrades and record the holds"),
         ({"release": ["docker.io"]}, "Release packages that no longer need to be held"),

@@ -134,7 +134,7 @@ def test_verify_passes_on_what_is_done_and_lists_what_is_not(hosts: StandIns) ->
     output = hosts.play(entry="verify", **DESIRED)
     words = " ".join(output.split())
     assert "empty: role host: /etc/apt/apt.conf.d/52swarmspeed is missing; " in words
-    assert "kernel parameter vm.swappiness is 60, wanted is 10" in words
+    assert "kernel parameter vm.swappiness is 60, but should be 10" in words
     hosts.modules("ready")
     output = hosts.play("--limit", "ready", entry="verify", **DESIRED)
     assert changed(output) == {"ready": 0} and hosts.modules("ready") == ["node_facts"], output

@@ -56,7 +56,7 @@ def test_how_long_names_are_waited_for(states: dict[str, str], changed: dict[str
         # The node whose rank has failed is up, and its logs are those that count.
         ({"job": {"reason": "rank 1 on gpu2 ended with exit code 1.", "failed_node": "gpu2"}}, 600),
         ({"job": {"reason": None}}, 600),
-        ({"unreachable": True, "msg": "lost sight of it"}, 600),
+        ({"unreachable": True, "msg": "lost contact"}, 600),
         (None, 600),
     ],
 )

@@ -62,7 +62,7 @@ def test_hosts_that_run_ahead_are_refused_before_any_connection(
 ) -> None:
     kept = playbook_run.environment()
     monkeypatch.setattr(playbook_run, "environment", lambda: {**kept, "ANSIBLE_STRATEGY": "free"})
-    run = playbook("site", inventory=inventory).refused("strategy: is free, by which hosts do not wait")
+    run = playbook("site", inventory=inventory).refused("strategy: is free, under which hosts do not wait")
     assert "(check: play_hosts)" in run.text
     assert [hosts.modules(host) for host in ("gpu1", "gpu2", "gpu3")] == [[], [], []]
     # Of a role that plans each host for itself, each host is as far as it is.

@@ -23,13 +23,14 @@ from tests.role_values import ROLES, load, value, variables
 def test_host_mode_is_advised_where_rdma_lies_idle(mode: str, layer: str | None, reported: bool) -> None:
     found = variables(cluster_network_mode=mode)
     found["swarmspeed_cluster"] = {**found["swarmspeed_cluster"], "rdma": {"link_layer": layer, "reason": "so it is"}}
-    assert any("cluster_network_mode: host uses it" in line for line in value("_preflight_reported", found)) is reported
+    lines = value("_preflight_reported", found)
+    assert any("With cluster_network_mode: host, it is used" in line for line in lines) is reported
 
 
 def test_one_line_says_which_network_and_why() -> None:
     assert value("_preflight_underlay", variables()) == (
-        "Underlay 10.1.0.0/24 (MTU 9000, 100 Gbit/s): the only subnet that all hosts share. "
-        "RDMA none: no node has an active RDMA port."
+        "Training network 10.1.0.0/24 (MTU 9000, 100 Gbit/s): the only subnet that all hosts share. "
+        "RDMA: none, as no node has an active RDMA port."
     )
     found = variables()
     cluster = found["swarmspeed_cluster"]
@@ -54,11 +55,11 @@ def test_arguments_in_one_text_are_reported_as_a_list(args: Any, *, shown: bool)
     ("changed", "accelerator", "reported"),
     [
         ({}, "cuda", []),
-        ({"cluster_accelerator": "auto"}, "cpu", ["Ranks compute on CPUs, as no host has an NVIDIA device: nothing"]),
-        ({"cluster_accelerator": "cpu"}, "cpu", ["Ranks compute on CPUs, as cluster_accelerator is cpu: nothing"]),
+        ({"cluster_accelerator": "auto"}, "cpu", ["No NVIDIA GPU was found: the job runs on CPUs"]),
+        ({"cluster_accelerator": "cpu"}, "cpu", ["cluster_accelerator is cpu: the job runs on CPUs"]),
         ({"cluster_network_mode": "host"}, "cuda", ["cluster_network_mode is host: no overlay network"]),
-        ({"deepspeed_launch_runtime": "host"}, "cuda", ["deepspeed_launch_runtime is host: ranks are processes"]),
-        ({"deepspeed_launch_script": ""}, "cuda", ["deepspeed_launch_script is not set: no job"]),
+        ({"deepspeed_launch_runtime": "host"}, "cuda", ["deepspeed_launch_runtime is host: ranks run as processes"]),
+        ({"deepspeed_launch_script": ""}, "cuda", ["No job is configured (deepspeed_launch_script is empty)"]),
     ],
 )
 def test_what_has_nothing_to_do_is_reported_once_before_any_change(
@@ -67,7 +68,7 @@ def test_what_has_nothing_to_do_is_reported_once_before_any_change(
     found = variables(**{"deepspeed_launch_script": "train.py", **changed})
     found["swarmspeed_cluster"] = {**found["swarmspeed_cluster"], "accelerator": accelerator}
     underlay, *lines = value("_preflight_reported", found)
-    assert underlay.startswith("Underlay ") and len(lines) == len(reported)
+    assert underlay.startswith("Training network ") and len(lines) == len(reported)
     assert all(line.startswith(start) for line, start in zip(lines, reported, strict=True))
     (task,) = [task for task in load("preflight/tasks/main.yml") if "ansible.builtin.debug" in task]
     assert task["run_once"] is True  # once, not for each of 64 nodes

@@ -32,7 +32,7 @@ NAMES = ("gpu1", "gpu2")
 CLUSTER: dict[str, Any] = {"cluster_network_mode": "host", "swarmspeed_image": IMAGE}
 GATHERS = [
     "Determine which hosts the role is planned for",
-    "Record that the role is applied by itself",
+    "Mark a standalone run",
     "Generate the run's id and the key for digests of secrets",
     "Gather facts",
     "Determine cluster-wide facts",
@@ -117,7 +117,7 @@ def test_check_mode_prints_the_plan_and_reports_it_by_one_task_a_host(hosts: Sta
     [
         (["--limit", "gpu1"], {}, "--limit leaves out gpu2. Remedy: run without --limit."),
         ([], {"serial": 1}, "serial leaves gpu2 to another batch. Remedy: take serial out of the play."),
-        ([], {"strategy": "free"}, "the play has strategy: free, by which hosts do not wait for one another."),
+        ([], {"strategy": "free"}, "the play has strategy: free, under which hosts do not wait for one another."),
     ],
 )
 def test_it_needs_the_whole_cluster(hosts: StandIns, arguments: list[str], of_play: Any, reported: str) -> None:

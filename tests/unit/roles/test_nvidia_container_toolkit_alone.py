@@ -122,7 +122,7 @@ def test_a_toolkit_that_does_not_work_gives_way_to_the_former_one(tmp_path: Path
         "old: the container toolkit does not work. Assert that the container has CUDA on all GPUs of the node: "
         in output
     )
-    assert "nvidia-smi in a container of cuda:1 ended with 1 and said: could not select device driver" in output
+    assert "nvidia-smi in a container of cuda:1 ended with 1 and printed: could not select device driver" in output
     assert "The version that was there before (1.17.8-1) is back." in output
     assert 'Remedy: try "docker run --rm --device nvidia.com/gpu=all IMAGE nvidia-smi" on the node' in output
     modules = sent(hosts, "old")
@@ -155,7 +155,9 @@ def test_an_engine_that_gives_no_gpus_fails_role_and_verify_and_is_no_change(tmp
     hosts.add("stale", stale)
     for entry in ("", "verify"):
         output = hosts.play(entry=entry)
-        assert "stale: the Docker engine takes no CDI devices. Remedy: ansible-playbook" in " ".join(output.split())
+        assert "stale: the Docker engine does not support CDI devices. Remedy: ansible-playbook" in " ".join(
+            output.split()
+        )
         assert sent(hosts, "stale") == [GATHER]
     output = hosts.play("--check")
     assert changed(output) == {"stale": 0}, output
@@ -164,10 +166,8 @@ def test_an_engine_that_gives_no_gpus_fails_role_and_verify_and_is_no_change(tmp
 @pytest.mark.slow  # it runs ansible-playbook; CI has one of these a role
 def test_verify_passes_on_what_is_done_and_says_what_is_not(hosts: StandIns) -> None:
     output = " ".join(hosts.play(entry="verify", nvidia_container_toolkit_hold=False).split())
-    assert (
-        "ready: role nvidia_container_toolkit: hold on libnvidia-container-tools is there and should not be" in output
-    )
-    assert "empty: the Docker engine takes no CDI devices; there is no /var/run/cdi/nvidia.yaml" in output
+    assert "ready: role nvidia_container_toolkit: hold on libnvidia-container-tools exists, but should not" in output
+    assert "empty: the Docker engine does not support CDI devices; there is no /var/run/cdi/nvidia.yaml" in output
     hosts.modules("ready")
     output = hosts.play("--limit", "ready,plain", entry="verify")
     assert changed(output) == {"ready": 0, "plain": 0} and sent(hosts, "ready") == [GATHER], output

@@ -28,7 +28,7 @@ def test_changes_are_simulated_before_they_are_applied() -> None:
 
 
 def test_an_engine_that_gives_no_gpus_is_reported_where_nothing_is_planned() -> None:
-    missing = ROLE.plan(False, missing=["the Docker engine takes no CDI devices"])
+    missing = ROLE.plan(False, missing=["the Docker engine does not support CDI devices"])
     assert ROLE.runs("main", missing) == [REPORT, "verify.yml"]
     assert ROLE.runs("main", missing, ansible_check_mode=True) == [REPORT]
 

@@ -65,7 +65,7 @@ GONE, THERE = "d61e" + "0" * 60, "beef" + "0" * 60
         ([f"exited {THERE} theirs", f"created {THERE} other"], ""),
         (
             [f"running {THERE} theirs", f"paused {THERE} other", f"exited {THERE} old"],
-            "the engine of gpu3 has kept the place of a container that is gone, and containers run there (theirs, "
+            "the engine of gpu3 still holds the endpoint of a removed container, but containers run there (theirs, "
             "other). Remedy: systemctl restart docker there when these may be interrupted, then run again.",
         ),
         (

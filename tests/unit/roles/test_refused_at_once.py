@@ -71,8 +71,8 @@ def test_a_list_of_hosts_without_groups_is_refused_with_a_command_that_writes_an
 @pytest.mark.parametrize("limit", [(), pytest.param(("--limit", "c"), marks=pytest.mark.slow)])
 def test_a_cluster_that_does_not_answer_is_not_said_to_have_no_jobs(limit: tuple[str, ...], tmp_path: Path) -> None:
     run = playbook("stop", *limit, inventory=write(tmp_path / "inventory.json"))
-    reason = "c did not answer and a, b were not asked (--limit)" if limit else "a, b, c did not answer"
-    run.refused(f"Nothing was stopped: {reason}, so what runs there is not known.", "Check: ansible c -m ping")
+    reason = "c did not answer and a, b were not queried (--limit)" if limit else "a, b, c did not answer"
+    run.refused(f"Nothing was stopped: {reason}, so the state of jobs there is unknown.", "Check: ansible c -m ping")
     assert not any(text in run.text for text in ("Nothing to stop", "There is no job", "There are no jobs"))
 
 

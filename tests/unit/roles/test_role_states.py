@@ -224,18 +224,18 @@ EDITS: dict[str, tuple[str, Edit, str]] = {
     "dpkg": (
         "host",
         lambda facts: facts["dpkg"].update(unfinished=["bc (half-configured)"]),
-        "dpkg is interrupted: bc (half-configured), wanted is every package configured",
+        "dpkg is interrupted: bc (half-configured), but should be every package configured",
     ),
     "dpkg's journal": (
         "host",
         lambda facts: facts["dpkg"].update(journal=True),
-        "dpkg is interrupted: journal in /var/lib/dpkg/updates, wanted is every package configured",
+        "dpkg is interrupted: journal in /var/lib/dpkg/updates, but should be every package configured",
     ),
     "limits": ("host", _file(LIMITS, sha256="other"), f"{LIMITS} has other content"),
     "limits' mode": (
         "host",
         _file(LIMITS, mode="0666"),
-        f"{LIMITS} is mode 0666, owner 0, group 0, wanted is mode 0644, owner 0, group 0",
+        f"{LIMITS} is mode 0666, owner 0, group 0, but should be mode 0644, owner 0, group 0",
     ),
     "exclusions": (
         "host",
@@ -245,17 +245,17 @@ EDITS: dict[str, tuple[str, Edit, str]] = {
     "a proxy that is not asked for": (
         "host",
         _file("/etc/apt/apt.conf.d/80swarmspeed-proxy", exists=True),
-        "/etc/apt/apt.conf.d/80swarmspeed-proxy is there and should not be",
+        "/etc/apt/apt.conf.d/80swarmspeed-proxy exists, but should not",
     ),
     "a certificate authority that is not asked for": (
         "host",
         _file("/etc/ssl/certs/swarmspeed.pem", exists=True),
-        "trust in /usr/local/share/ca-certificates/swarmspeed.crt is there and should not be",
+        "trust in /usr/local/share/ca-certificates/swarmspeed.crt exists, but should not",
     ),
     "a kernel parameter": (
         "host",
         lambda facts: facts["sysctls"].update({"net.core.somaxconn": "128"}),
-        "kernel parameter net.core.somaxconn is 128, wanted is 8192",
+        "kernel parameter net.core.somaxconn is 128, but should be 8192",
     ),
     "a user": ("docker", lambda facts: facts["groups"].update(docker=[]), "user games in group docker is missing"),
     "a library": (
@@ -266,30 +266,30 @@ EDITS: dict[str, tuple[str, Edit, str]] = {
     "a drop-in of the engine": (
         "docker",
         _file("/etc/systemd/system/docker.service.d/swarmspeed-proxy.conf", exists=True),
-        "/etc/systemd/system/docker.service.d/swarmspeed-proxy.conf is there and should not be",
+        "/etc/systemd/system/docker.service.d/swarmspeed-proxy.conf exists, but should not",
     ),
     "availability": (
         "swarm",
         lambda facts: facts["docker"]["swarm"].update(nodes=[node("id2", "manager", "drain")]),
-        "availability in swarm swarmspeed is drain, wanted is active",
+        "availability in swarm swarmspeed is drain, but should be active",
     ),
     "a stale node": (
         "swarm",
         lambda facts: facts["docker"]["swarm"]["nodes"].append({**node("old", "worker"), "state": "down"}),
-        f"node {HERE} (old) of swarm swarmspeed is there and should not be",
+        f"node {HERE} (old) of swarm swarmspeed exists, but should not",
     ),
     "the network's MTU": (
         "overlay_network",
         lambda facts: facts["docker"]["networks"]["swarmspeed"]["options"].update(
             {"com.docker.network.driver.mtu": "1200"}
         ),
-        "MTU of network swarmspeed is 1200, wanted is 9000",
+        "MTU of network swarmspeed is 1200, but should be 9000",
     ),
     "the image": ("training_image", _of_docker(images={}, image_contents={}), f"image {IMAGE} is missing"),
     "a folder": (
         "ssh_trust",
         _file(ETC, mode="0755"),
-        f"{ETC} is mode 0755, owner 0, group 0, wanted is mode 0700, owner 0, group 0",
+        f"{ETC} is mode 0755, owner 0, group 0, but should be mode 0700, owner 0, group 0",
     ),
     "a public host key": (
         "ssh_trust",
@@ -299,19 +299,19 @@ EDITS: dict[str, tuple[str, Edit, str]] = {
     "sshd's configuration": (
         "ssh_trust",
         _file(f"{ETC}/ssh/sshd_config", mode="0666"),
-        f"{ETC}/ssh/sshd_config is mode 0666, owner 0, group 0, wanted is mode 0644, owner 0, group 0",
+        f"{ETC}/ssh/sshd_config is mode 0666, owner 0, group 0, but should be mode 0644, owner 0, group 0",
     ),
     "nccl.conf": ("nccl_env", _file(f"{ETC}/nccl.conf", sha256="other"), f"{ETC}/nccl.conf has other content"),
     "the environment": (
         "nccl_env",
         _file(f"{ETC}/env", mode="0644"),
-        f"{ETC}/env is mode 0644, owner 0, group 0, wanted is mode 0600, owner 0, group 0",
+        f"{ETC}/env is mode 0644, owner 0, group 0, but should be mode 0600, owner 0, group 0",
     ),
     "the entry point": ("nccl_env", _file(f"{ETC}/entrypoint.sh", exists=False), f"{ETC}/entrypoint.sh is missing"),
     "the container": (
         "training_container",
         lambda facts: _container(facts).update(state="exited"),
-        f"container swarmspeed-{HERE} is exited, wanted is running",
+        f"container swarmspeed-{HERE} is exited, but should be running",
     ),
     "the container's network": (
         "training_container",
@@ -331,12 +331,12 @@ EDITS: dict[str, tuple[str, Edit, str]] = {
     "ds_config.json's mode": (
         "deepspeed_launch",
         _file(f"{ETC}/ds_config.json", mode="0600"),
-        f"{ETC}/ds_config.json is mode 0600, owner 0, group 0, wanted is mode 0644, owner 0, group 0",
+        f"{ETC}/ds_config.json is mode 0600, owner 0, group 0, but should be mode 0644, owner 0, group 0",
     ),
     "code": (
         "workspace",
         lambda facts: facts["trees"].update({"/srv/swarmspeed/swarmspeed/workspace": ["train.py"]}),
-        f"/srv/swarmspeed/swarmspeed/workspace/train.py is different, wanted is as in {SOURCE}",
+        f"/srv/swarmspeed/swarmspeed/workspace/train.py is different, but should be as in {SOURCE}",
     ),
 }
 
@@ -354,7 +354,7 @@ def test_a_node_that_is_to_be_drained_is_as_asked(sound: dict[str, Any], availab
     facts["docker"]["swarm"]["nodes"] = [node("id2", "manager", availability)]
     assert differs(facts, "swarm", swarm_availability=availability) == {}
     assert differs(sound, "swarm", swarm_availability=availability) == {
-        "swarm": (f"availability in swarm swarmspeed is active, wanted is {availability}",)
+        "swarm": (f"availability in swarm swarmspeed is active, but should be {availability}",)
     }
 
 

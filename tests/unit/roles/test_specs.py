@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""Every role has the same rooms, its argument spec says what its defaults do, and it uses no variable that is neither.
+"""Every role has the same files, its argument spec says what its defaults do, and it uses no variable that is neither.
 
 Roles are found where they are: one that is added is checked without a word here.
 """

@@ -102,7 +102,7 @@ def test_without_consent_no_host_is_sent_anything(hosts: StandIns) -> None:
     hosts.add("gpu3", facts(3, elsewhere), facts(3))
     output = " ".join(hosts.play().split())  # without any_errors_fatal the others would go on
     reason = "gpu3: the host must leave another Docker swarm, of which it is a worker"
-    assert reason in output and f"gpu1: nothing is done here, as {reason}" in output
+    assert reason in output and f"gpu1: skipped because of {reason}" in output
     for host in HOSTS:
         assert hosts.modules(host) == ["node_facts"]
 
@@ -113,7 +113,7 @@ def test_without_consent_no_host_is_sent_anything(hosts: StandIns) -> None:
     [
         (["--limit", "gpu1,gpu3"], {}, "--limit leaves out gpu2. Remedy: run without --limit."),
         ([], {"serial": 2}, "serial leaves gpu3 to another batch. Remedy: take serial out of the play."),
-        ([], {"strategy": "free"}, "the play has strategy: free, by which hosts do not wait for one another."),
+        ([], {"strategy": "free"}, "the play has strategy: free, under which hosts do not wait for one another."),
         ([], {"hosts": "managers"}, "the play leaves out gpu2, gpu3. Remedy: set hosts: managers:workers"),
     ],
     ids=["limit", "serial", "free", "hosts"],

@@ -128,12 +128,12 @@ def test_a_job_in_one_container_keeps_all_of_them_from_being_made_again(tmp_path
 
     start()
     output = " ".join(hosts.play(training_container_shm_size="3g", **CLUSTER).split())
-    reported = "container swarmspeed-gpu1 must be made again, which cuts off job digits in it. Remedy: set"
+    reported = "container swarmspeed-gpu1 must be re-created, which cuts off job digits in it. Remedy: set"
     assert (
         f"gpu1: {reported} training_container_allow_recreate: true to allow it, or wait for the job, or stop it."
         in output
     )
-    assert f"gpu2: nothing is done here, as gpu1: {reported}" in output
+    assert f"gpu2: skipped because of gpu1: {reported}" in output
     assert (hosts.modules("gpu1"), hosts.modules("gpu2")) == (["node_facts"], ["node_facts"])
     start()  # with the same facts
     output = hosts.play(training_container_shm_size="3g", training_container_allow_recreate=True, **CLUSTER)
@@ -164,7 +164,7 @@ def test_what_is_cut_off_is_repaired_by_a_restart_of_its_engine_where_nothing_ru
     [
         (["--limit", "gpu1"], {}, "--limit leaves out gpu2. Remedy: run without --limit."),
         ([], {"serial": 1}, "serial leaves gpu2 to another batch. Remedy: take serial out of the play."),
-        ([], {"strategy": "free"}, "the play has strategy: free, by which hosts do not wait for one another."),
+        ([], {"strategy": "free"}, "the play has strategy: free, under which hosts do not wait for one another."),
     ],
 )
 def test_it_needs_the_whole_cluster(hosts: StandIns, arguments: list[str], of_play: Any, reported: str) -> None:
@@ -177,7 +177,7 @@ def test_it_needs_the_whole_cluster(hosts: StandIns, arguments: list[str], of_pl
 @pytest.mark.slow  # it runs ansible-playbook; CI has one of these a role
 def test_without_the_name_of_an_image_it_is_refused_and_a_container_that_is_there_stays(hosts: StandIns) -> None:
     output = " ".join(hosts.play().split())
-    assert "gpu2: the name of the training image is not known, which the role training_image works out" in output
+    assert "gpu2: the name of the training image is unknown; the role training_image determines it" in output
     assert hosts.modules("gpu1") == ["node_facts"] and hosts.modules("gpu2") == ["node_facts"]
 
 
@@ -187,7 +187,9 @@ def test_an_image_that_is_not_there_is_named(tmp_path: Path) -> None:
     for number, name in enumerate(NAMES, 1):
         add(hosts, name, found(number))
     output = " ".join(hosts.play(**{**CLUSTER, "swarmspeed_image": "train:2"}).split())
-    assert "gpu1: the image train:2 is not there, and the container is made of it. Remedy: ansible-playbook" in output
+    assert (
+        "gpu1: the image train:2, from which the container is created, is missing. Remedy: ansible-playbook" in output
+    )
     assert "docker_container" not in hosts.modules("gpu1")
 
 

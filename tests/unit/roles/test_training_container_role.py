@@ -89,7 +89,7 @@ RUN = "ansible-playbook site.yml --tags"
 
 def refusal(ready: dict[str, Any], log: dict[str, Any], make: Any = MAKE, restored: Any = None) -> str:
     """Return what is printed where sshd is not reached, on one line as Ansible folds it."""
-    task = ROLE.task("make", "Fail as sshd in the container lets no one in")
+    task = ROLE.task("make", "Fail because sshd in the container is not reachable")
     found = ROLE.plan(True, name="lab-gpu2", make=make)
     more = {"_training_container_ready": ready, "_training_container_log": log}
     values = ROLE.given(found, _training_container_restored=restored, **more)
@@ -113,7 +113,7 @@ def test_sshd_that_lets_no_one_in_is_one_sentence(printed: str, remedy: str, log
     ran = ROLE.runs("make", found, _training_container_ready=ready, _training_container_log=log)
     assert ran[-1] == "ansible.builtin.fail"
     assert refusal(ready, log) == (
-        f"{HERE}: container lab-gpu2 is not reached by ssh from itself: {printed.rstrip('.')}. Remedy: {remedy}"
+        f"{HERE}: container lab-gpu2 cannot be reached by ssh from itself: {printed.rstrip('.')}. Remedy: {remedy}"
     )
 
 
@@ -136,9 +136,9 @@ def test_where_the_new_one_lets_no_one_in_the_earlier_one_runs_again(changed: bo
         "ansible.builtin.fail",
     ]
     logs = LOGS.replace("lab-gpu2", "lab-gpu2.new") if shown else LOGS
-    again = "The earlier container runs again, as it was. " if shown else ""
+    again = "The former container runs again, unchanged. " if shown else ""
     assert refusal(ready, {"skipped": True}, SWAP, {"changed": changed}) == (
-        f"{HERE}: container lab-gpu2 is not reached by ssh from itself: Connection refused. {again}Remedy: {logs}"
+        f"{HERE}: container lab-gpu2 cannot be reached by ssh from itself: Connection refused. {again}Remedy: {logs}"
     )
 
 
@@ -162,8 +162,8 @@ def test_of_a_container_that_does_not_stay_up_the_log_is_shown(
     log: dict[str, Any], shown: str, remedy: str, printed: str
 ) -> None:
     assert refusal({"rc": 1, "stderr": printed}, {"rc": 0, **log}) == (
-        f"{HERE}: container lab-gpu2 is not reached by ssh from itself: it does not stay up, and the last line of its "
-        f"log is: {shown}. Remedy: {remedy}"
+        f"{HERE}: container lab-gpu2 cannot be reached by ssh from itself: it does not stay up, and the last line of "
+        f"its log is: {shown}. Remedy: {remedy}"
     )
 
 

@@ -163,7 +163,10 @@ def test_it_needs_the_whole_cluster(
 def test_present_is_refused_on_all_hosts_before_anything_is_done(hosts: StandIns) -> None:
     given = {**OF_CLUSTER, "training_image_source": "present", "training_image_name": IMAGE}
     output = " ".join(hosts.play(**given).split())
-    assert f"gpu2: the image {IMAGE} is not there, and training_image_source is present. Remedy: load it" in output
+    assert (
+        f"gpu2: the image {IMAGE} is missing, and training_image_source: present does not fetch it. Remedy: load it"
+        in output
+    )
     assert (hosts.modules("gpu1"), hosts.modules("gpu2")) == (["node_facts"], ["node_facts"])
 
 

@@ -159,7 +159,7 @@ OPEN = "Start the process that is to write into it, or read from it."
 
 
 def _waits_for_exit(place: Position) -> Cause | None:
-    """The interpreter is ending and waits for threads that are no daemons."""
+    """The interpreter is ending and waits for threads that are not daemons."""
     names = [str(frame.get("function")) for frame in place.frames]
     if "_shutdown" not in names or any(of_user(frame) for frame in place.frames):
         return None

@@ -149,7 +149,7 @@ def examine(folder: Path, name: str, node: str, ranks: list[dict[str, Any]]) -> 
 
 
 def expand(data: bytes) -> dict[str, Any]:
-    """What a node has sent; ``ValueError`` where it is no such thing."""
+    """What a node has sent; ``ValueError`` where it is something else."""
     engine = zlib.decompressobj()
     try:
         text = engine.decompress(data, 2 * LIMIT_BYTES)
@@ -164,7 +164,7 @@ def whole(text: bytes) -> dict[str, Any]:
     """An examination as it lies in its file."""
     found = parse_json(text)
     if not isinstance(found, dict) or not isinstance(found.get("examination"), dict):
-        raise ValueError("it is no examination")
+        raise ValueError("it is not an examination")
     log = found.get("log")
     return {"examination": found["examination"], "log": [one for one in log if _is_line(one)] if log else []}
 
@@ -223,7 +223,7 @@ def conclude(found: list[dict[str, Any]], world_size: int, nodes: dict[int, str]
     if not unseen:
         return concluded
     # That nothing was found there, as on a node that is too busy, does not show that its ranks are gone.
-    words = f"It is not known which rank the others wait for: {', '.join(unseen[:8])} could not be examined"
+    words = f"Which rank the others wait for is unknown: {', '.join(unseen[:8])} could not be examined"
     remedy = f"see whether {', '.join(unseen[:8])} can be reached and is busy, then run doctor.yml"
     unknown = {"sentence": words, "remedy": remedy, "collective": concluded["collective"]}
     return bounded(unknown)

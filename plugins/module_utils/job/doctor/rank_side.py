@@ -309,7 +309,7 @@ def hand_on(folder: str) -> None:
 def begin(path: str) -> None:
     folder = os.path.dirname(os.path.abspath(path))
     try:
-        # Launchers and their children are no ranks.
+        # Launchers and their children are not ranks.
         if os.environ.get("RANK", "").isdigit() and os.path.isdir(folder):
             follow(folder)
     except Exception:  # a full disk, no faulthandler: the job must go on without a doctor

@@ -30,7 +30,7 @@ _PLAIN = (
 
 
 class DumpError(Exception):
-    """It is no dump of a flight recorder, or too much of one."""
+    """It is not a dump of a flight recorder, or too much of one."""
 
 
 class _Bounded(io.BytesIO):
@@ -72,7 +72,7 @@ class _Reader(_Unpickler):  # type: ignore[misc]
     def _set(target: Any, items: list[Any]) -> None:
         # The hash of tuples in tuples in tuples would exhaust the stack.
         if not isinstance(target, dict) or len(items) % 2 or not all(isinstance(key, (str, int)) for key in items[::2]):
-            raise DumpError("it has a key that is no text")
+            raise DumpError("it has a key that is not text")
         target.update(zip(items[::2], items[1::2]))
 
     dispatch[pickle.SETITEMS[0]] = load_setitems

@@ -114,7 +114,7 @@ class Link:
                 )
                 wire.write(frames.pack_hello(self._node, mine, self._keys.follower_proof))
             elif challenge:
-                self._give_up(wire, "what answers at the leader's port is no supervisor")
+                self._give_up(wire, "what answers at the leader's port is not a supervisor")
         proof = wire.take(frames.MAC) if self._keys is not None else b""
         if proof and self._keys is not None:
             if frames.same(proof, self._keys.leader_proof):

@@ -161,7 +161,7 @@ def _codes_by_rank(value: Any, name: str) -> None:
     _mapping(value, name)
     for rank, code in value.items():
         if not re.fullmatch(r"[0-9]{1,7}", rank, re.ASCII):
-            raise MessageError(f"{name} has a key that is no rank")
+            raise MessageError(f"{name} has a key that is not a rank")
         _CODE(code, name)
 
 
@@ -264,7 +264,7 @@ def decode(payload: bytes) -> dict[str, Any]:
     try:
         message = _DECODER.decode(payload.decode("utf-8"))
     except RecursionError:
-        raise MessageError("it is nested too deep") from None
+        raise MessageError("it is nested too deeply") from None
     except ValueError:
         raise MessageError("it is not JSON") from None
     if not isinstance(message, dict) or not isinstance(message.get("t"), str):

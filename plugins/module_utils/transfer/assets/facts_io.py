@@ -52,7 +52,7 @@ def _asset(root: Path, name: str, wanted: str) -> dict[str, Any]:
 
 
 def _is_used(folder: UntrustedFolder, name: str) -> bool:
-    """Whether something lies where an asset's folder would be; what is no folder, a link too, counts as used."""
+    """Whether something lies where an asset's folder would be; what is not a folder, a link too, counts as used."""
     with contextlib.suppress(OSError):
         kind = folder.kind(name)
         return bool(folder.entries(name)) if kind == "a folder" else kind is not None

@@ -98,7 +98,7 @@ def changed_paths(root: Path, name: str, record: Mapping[str, Any]) -> list[str]
 
 
 def file_digest(folder: UntrustedFolder, name: str, alive: Callable[[], Any]) -> str:
-    """Return the SHA-256 of a file, empty where it is no regular file."""
+    """Return the SHA-256 of a file, empty where it is not a regular file."""
     try:
         file = folder.open(name)
     except OSError:

@@ -159,8 +159,8 @@ def test_the_chain_and_what_forbids_it() -> None:
     assert (source["name"], source["address"], source["port"]) == ("lab2", "10.0.0.2", 2022)
     full = {**GATHERED, "lacking_bytes": 3 << 20, "spooled_bytes": 1 << 20}
     assert asset_chain({"lab1": full}, ["lab1"], where, {})["problems"] == [
-        "lab1: 0.0 MiB are free in /a, and 2.0 MiB are needed there. "
-        "Remedy: make room, or set assets_path to a folder on a larger disk."
+        "lab1: 0.0 MiB are free in /a, but 2.0 MiB are needed there. Remedy: free space there, or set assets_path to "
+        "a folder on a larger disk."
     ]
     assert asset_chain({"lab1": {"trouble": "no. Remedy: x"}}, ["lab1"], where, {})["problems"] == [
         "lab1: no. Remedy: x"

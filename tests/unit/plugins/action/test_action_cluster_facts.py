@@ -184,7 +184,7 @@ def test_hosts_without_facts_are_left_to_preflight(unseen: dict[str, Any]) -> No
         (
             {"hosts": ["a", "b"]},
             {"a": host(1, 8), "b": host(2)},
-            "b: no NVIDIA GPU was found there, ",
+            "b: no NVIDIA GPU found, ",
         ),
         (
             {"hosts": ["a"]},

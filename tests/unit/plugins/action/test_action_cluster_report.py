@@ -86,7 +86,10 @@ def test_a_folder_that_is_none(tmp_path: Path) -> None:
 
 def test_no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(AnsibleActionFail, match=r"There is nowhere to write the report to\. Set cluster_reports_dir"):
+    with pytest.raises(
+        AnsibleActionFail,
+        match=r"cluster_reports_dir is empty, so the report cannot be written\. Set cluster_reports_dir",
+    ):
         run("")
     assert list(tmp_path.iterdir()) == []
 

@@ -129,7 +129,8 @@ def test_a_lost_connection_comes_back(printed: list[str]) -> None:
 def test_a_connection_that_stays_lost() -> None:
     action = Builder([{"changed": True}, *[AnsibleConnectionFailure("gone")] * 6])
     with pytest.raises(
-        AnsibleConnectionFailure, match=r"lost sight of after 5 more tries \(gone\)\. It goes on there: run"
+        AnsibleConnectionFailure,
+        match=r"Lost contact with the build after 5 more tries \(gone\)\. It continues in the background: run",
     ):
         run(action)
 

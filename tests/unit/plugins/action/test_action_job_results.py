@@ -121,8 +121,8 @@ def test_only_paths_of_the_workspace_are_asked_for(work: Path, args: dict[str, A
     with pytest.raises(AnsibleError) as error:
         bring(work, {**args, "paths": [path]})
     assert str(error.value) == (
-        f"job_results: deepspeed_launch_results: {path!r} is no path below the workspace. Remedy: write it relative to "
-        "the workspace, as in checkpoints/model."
+        f"job_results: deepspeed_launch_results: {path!r} is not a path below the workspace. Remedy: write it "
+        "relative to the workspace, as in checkpoints/model."
     )
 
 
@@ -159,11 +159,11 @@ W, C, P = (
     ("members", "text"),
     [
         ([W, C], "out/loss.png did not arrive. Remedy: run launch.yml again"),
-        ([W, C, P, ("../../evil", tarfile.REGTYPE, b"x")], "the archive is not what was reported."),
-        ([W, C, P, P], "the archive is not what was reported."),
-        ([W, C, ("out/loss.png", tarfile.SYMTYPE, b"")], "the archive is not what was reported."),
-        ([W, C, ("out/loss.png", tarfile.REGTYPE, b"gnp")], "loss.png did not arrive whole."),
-        ([W, C, ("out/loss.png", tarfile.REGTYPE, b"longer")], "the archive is not what was reported."),
+        ([W, C, P, ("../../evil", tarfile.REGTYPE, b"x")], "the archive differs from what was reported."),
+        ([W, C, P, P], "the archive differs from what was reported."),
+        ([W, C, ("out/loss.png", tarfile.SYMTYPE, b"")], "the archive differs from what was reported."),
+        ([W, C, ("out/loss.png", tarfile.REGTYPE, b"gnp")], "loss.png arrived incomplete."),
+        ([W, C, ("out/loss.png", tarfile.REGTYPE, b"longer")], "the archive differs from what was reported."),
     ],
 )
 def test_an_archive_with_something_else_leaves_nothing(
@@ -179,8 +179,8 @@ def test_an_archive_with_something_else_leaves_nothing(
     ("packed", "text"),
     [
         ({"../../evil": {"size": 1, "sha256": "a" * 64}}, "a path below the folder it is in"),
-        ({"secret": {"size": 1, "sha256": "a" * 64}}, "secret was not asked for"),
-        ({"out/model/x": {"size": 2 << 30, "sha256": "a" * 64}}, "it sent more than was asked for"),
+        ({"secret": {"size": 1, "sha256": "a" * 64}}, "secret was not requested"),
+        ({"out/model/x": {"size": 2 << 30, "sha256": "a" * 64}}, "it sent more than was requested"),
         (
             {"out/model/x": {"size": -1, "sha256": "a" * 64}},
             "job_results.packed[out/model/x].size is -1, not a whole number",

@@ -240,7 +240,7 @@ def test_a_module_that_fails_without_a_word() -> None:
         run([{"path": "/stale", "content": ""}], Node({"/stale": {"failed": True}}))
 
 
-ASK = ": node_facts was not asked about this file. Add it to files: of the node_facts task."
+ASK = ": node_facts did not gather this file. Add it to files: of the node_facts task."
 
 
 @pytest.mark.parametrize("check_mode", [False, True])
@@ -263,7 +263,8 @@ ASK = ": node_facts was not asked about this file. Add it to files: of the node_
         ({"content": NEW_SECRET}, "missing required arguments: path found in files"),
         (
             {"path": "/stale", "content": NEW_SECRET, "mark": "Kept by us"},
-            "/stale exists and is not ours: its first line does not say 'Kept by us'. It was left alone.",
+            "/stale exists, but this collection did not create it: its first line does not contain 'Kept by us'. It "
+            "was left unchanged.",
         ),
     ],
 )

@@ -292,7 +292,7 @@ def test_verify_lists_what_the_selected_roles_would_change(tags: list[str], role
 
 
 def test_what_is_refused_stops_the_role_too() -> None:
-    with pytest.raises(AnsibleActionFail, match=r"^gpu1: docker_version is 28, .*leave docker_version out\.$"):
+    with pytest.raises(AnsibleActionFail, match=r"^gpu1: docker_version is 28 and .*leave docker_version out\.$"):
         report(make({"gpu1": gathered(docker_version="28", docker_source="keep")}), check=False)
 
 

@@ -369,17 +369,17 @@ def test_facts_are_judged() -> None:
         ),
         (
             {"stage": "inventory", "skip": ["disc"]},
-            "skip: there is no check disc. Remedy: did you mean disk? Otherwise see the tables of "
-            "checks in docs/troubleshooting.md.",
+            "skip: unknown check disc. Remedy: did you mean disk? Otherwise see the tables of checks in "
+            "docs/troubleshooting.md.",
         ),
         (
             {"stage": "inventory", "skip": ["accelerator"]},
-            "skip: accelerator is a check of an earlier release, and part of values now. Remedy: take accelerator out "
-            "of preflight_skip.",
+            "skip: accelerator is a check of an earlier release and is now part of values. Remedy: take accelerator "
+            "out of preflight_skip.",
         ),
         (
             {"stage": "inventory", "skip": ["everything"]},
-            "skip: there is no check everything. Remedy: see the tables of checks in docs/troubleshooting.md.",
+            "skip: unknown check everything. Remedy: see the tables of checks in docs/troubleshooting.md.",
         ),
     ],
 )

@@ -192,7 +192,7 @@ def test_a_connection_that_stays_broken(shown: list[str]) -> None:
     action = Follower([reply("running", changed=True)] + [AnsibleConnectionFailure("timed out")] * 6)
     with pytest.raises(AnsibleConnectionFailure) as caught:
         action.run(task_vars=VARS)
-    assert "lost sight of it after 5 more tries (timed out). It keeps running" in str(caught.value)
+    assert "lost contact after 5 more tries (timed out). It keeps running" in str(caught.value)
     assert action.script == []
 
 
@@ -272,7 +272,7 @@ class Dead(Follower):
 )
 def test_a_host_that_died_is_given_up_within_the_minute(shown: list[str], seconds: list[float], tries: int) -> None:
     action = Dead([reply("running", changed=True), *[AnsibleConnectionFailure("timed out")] * 6], [0.1, *seconds])
-    with pytest.raises(AnsibleConnectionFailure, match=f"lost sight of it after {tries} more tries"):
+    with pytest.raises(AnsibleConnectionFailure, match=f"lost contact after {tries} more tries"):
         action.run(task_vars=VARS)
     assert action._clock() < 50
     assert len(shown) == 1 + tries

@@ -36,7 +36,7 @@ def test_they_answer() -> None:
 
 def test_a_job_that_was_examined() -> None:
     job_examined = FilterModule().filters()["job_examined"]
-    assert job_examined({}, {"gpu1": {"jobs": []}}, "digits") == ["There is no job digits. Jobs that run: none."]
+    assert job_examined({}, {"gpu1": {"jobs": []}}, "digits") == ["There is no job digits. Running jobs: none."]
     wrongs: list[tuple[Any, Any]] = [(None, {}), ({}, None), ({"gpu1": []}, {})]
     for wrong in wrongs:
         with pytest.raises(AnsibleFilterError, match="job_examined: the input must be a mapping of results by node"):

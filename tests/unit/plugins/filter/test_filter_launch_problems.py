@@ -16,7 +16,7 @@ from ansible_collections.swarmspeed.cluster.plugins.modules.job_precheck import 
 
 ROOT = Path(__file__).parents[4]
 FILTER = launch_problems.FilterModule().filters()["launch_problems"]
-LINE = "gpu2: it gave no answer to the checks. Remedy: check the error of this node above."
+LINE = "gpu2: it did not answer the checks. Remedy: check the error of this node above."
 
 
 def test_the_example_of_its_documentation() -> None:

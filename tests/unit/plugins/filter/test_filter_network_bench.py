@@ -57,7 +57,7 @@ def test_from_plan_to_table() -> None:
     ("name", "arguments", "reported"),
     [
         ("network_bench_plan", (None, "cpu", SETTINGS), "the input must be a mapping, not NoneType"),
-        ("network_bench_plan", ({"a": "x", "b": 1}, "cpu", SETTINGS), "these are no slots by node"),
+        ("network_bench_plan", ({"a": "x", "b": 1}, "cpu", SETTINGS), "these are not slots by node"),
         ("network_bench_plan", ({"a": 1, "b": 1}, "cpu", []), "settings must be a mapping, not list"),
         (
             "network_bench_plan",

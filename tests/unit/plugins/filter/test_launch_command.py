@@ -124,8 +124,8 @@ def test_what_is_started(script: str, kind: str, name: str) -> None:
 @pytest.mark.parametrize("name", ["a b", "a.", "1a", "a-b", "a/b.py", "a;b"])
 def test_a_module_has_a_name(name: str) -> None:
     text = (
-        f"deepspeed_launch_script: {name!r} is no name of a Python module. Write it as in -m package.module, and its "
-        "arguments into deepspeed_launch_args."
+        f"deepspeed_launch_script: {name!r} is not a valid name of a Python module. Write it as in -m package.module, "
+        "and its arguments into deepspeed_launch_args."
     )
     for call in (lambda: launch_program(f"-m {name}"), lambda: made(f"-m {name}")):
         with pytest.raises(AnsibleFilterError) as caught:
@@ -140,7 +140,7 @@ def test_a_module_has_a_name(name: str) -> None:
         ({"transport": "rsh"}, "deepspeed_launch_transport: 'rsh' is none of direct, pdsh. Choose one of them."),
         (
             {"launcher": "torchrun", "transport": "pdsh"},
-            "deepspeed_launch_transport: pdsh starts DeepSpeed's launcher only, and deepspeed_launch_launcher is "
+            "deepspeed_launch_transport: pdsh starts only DeepSpeed's launcher, but deepspeed_launch_launcher is "
             "torchrun. Set the transport to direct.",
         ),
         ({"colour": "red"}, "Give the keys that are documented."),

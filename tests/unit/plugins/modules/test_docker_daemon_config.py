@@ -174,7 +174,7 @@ def test_a_credential_that_everybody_can_read(run: Bench) -> None:
 def test_failures_say_how_far_it_came(run: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     result = run({"debgu": True})
     assert result["msg"] == (
-        f"{run.path} was left as it is: debgu: is no key of daemon.json; the engine refuses or ignores it, perhaps"
+        f"{run.path} was left as it is: debgu: is not a key of daemon.json; the engine refuses or ignores it, perhaps"
         " 'debug' is meant"
     )
     assert (result["changed"], result["rolled_back"], result["path"]) == (False, False, str(run.path))

@@ -92,7 +92,7 @@ def test_errors_are_one_message_and_nothing_is_written(run: Run) -> None:
         *(f"- {error['path']}: {error['message']}" for error in result["errors"]),
     ]
     assert result["config_warnings"] == [
-        {"path": "deepspeed_version", "message": "0.19.9 is not known here; checked as for 0.19.8"}
+        {"path": "deepspeed_version", "message": "0.19.9 is unknown here; checked as for 0.19.8"}
     ]
     assert run.path.read_text() == "{}"
 

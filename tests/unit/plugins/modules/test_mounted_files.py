@@ -61,14 +61,14 @@ def test_a_folder_that_is_still_to_be_made_is_no_error_in_check_mode(
 ) -> None:
     wanted: dict[str, Any] = {"root": str(tmp_path / "none"), "files": [{"path": "a", "content": ""}]}
     assert run(capsys, check=True, **wanted)["changed"] is True
-    assert run(capsys, **wanted)["msg"] == f"root: {tmp_path}/none is no folder. Remedy: make it first."
+    assert run(capsys, **wanted)["msg"] == f"root: {tmp_path}/none is not a folder. Remedy: create it first."
 
 
 @pytest.mark.parametrize(
     ("entry", "says"),
     [
         ({"path": "a", "content": "", "mode": "u=rw"}, "mode: 'u=rw' is not three octal digits. Remedy: "),
-        ({"path": "../a", "content": ""}, "'../a' is no path below "),
+        ({"path": "../a", "content": ""}, "'../a' is not a path below "),
     ],
 )
 def test_what_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str], entry: dict[str, str], says: str) -> None:

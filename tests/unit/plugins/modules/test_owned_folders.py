@@ -54,7 +54,10 @@ def test_first_use_and_teardown(run: Run, tmp_path: Path) -> None:
     ("given", "expected"),
     [
         ({"folders": [{"path": "/etc"}]}, "/etc belongs to the operating system (/etc). Remedy: name another folder."),
-        ({"cluster": "../x", "folders": []}, "cluster: '../x' is no name of a cluster. Remedy: give cluster_name."),
+        (
+            {"cluster": "../x", "folders": []},
+            "cluster: '../x' is not a valid name of a cluster. Remedy: give cluster_name.",
+        ),
     ],
 )
 def test_what_cannot_be_is_refused_in_a_sentence(run: Run, given: dict[str, Any], expected: str) -> None:

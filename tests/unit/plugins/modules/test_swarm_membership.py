@@ -518,8 +518,8 @@ FAILURES: dict[str, tuple[Json, list[tuple[Any, ...]], str]] = {
             ("GET /info", info("pending", "")),
             ("POST /swarm/leave?force=true", None),
         ],
-        "Swarm state of this host is pending after 2 s, not active; managers at 10.0.0.1:2377. Do they run, is their"
-        " port 2377/tcp open to this host? A slow swarm needs a larger timeout.",
+        "Swarm state of this host is pending after 2 s, not active; managers at 10.0.0.1:2377. Check that they run "
+        "and that their port 2377/tcp is open to this host. A slow swarm needs a larger timeout.",
     ),
     "join ends in an error": (
         {"state": "worker", **JOIN},

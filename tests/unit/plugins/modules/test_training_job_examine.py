@@ -85,7 +85,11 @@ def test_what_was_found_comes_packed_and_without_secrets(jobs: Path) -> None:
     ("code", "found", "problem"),
     [
         (1, None, "the examination ended with exit code 1"),
-        (2, None, "it was started by a release of this collection that does not examine jobs; its next run can be"),
+        (
+            2,
+            None,
+            "it was started by a release of this collection that does not examine jobs; its next run can be examined",
+        ),
         (0, None, "the examination ended, and what it found is missing"),
         (None, FOUND, "the examination did not end within 40 s"),
     ],

@@ -87,7 +87,7 @@ def test_what_apt_cannot_do_is_reported(tmp_path: Path, programs: tuple[Commands
     programs[1].update({word: CommandResult(100, "", "E: no") for word in ("--print-uris", "show", "sh")})
     with pytest.raises(BundleAptError, match="apt cannot say what one, two need: E: no"):
         io.wanted(["one", "two"])
-    with pytest.raises(BundleAptError, match="apt-cache show ended with 100 and said: E: no"):
+    with pytest.raises(BundleAptError, match="apt-cache show ended with 100 and printed: E: no"):
         io.shown([("one", "1", "amd64")])
     with pytest.raises(BundleAptError, match=r"apt could not download all packages: E: no\. Run bundle\.yml again"):
         io.download([deb("one", b"one")], tmp_path / "packages")
@@ -181,7 +181,7 @@ def test_dpkg_is_asked_of_all_packages(programs: tuple[Commands, dict[str, Comma
     programs[1]["-W"] = CommandResult(0, "ii  one amd64 1\n")
     assert installed() == "ii  one amd64 1\n"
     programs[1]["-W"] = CommandResult(2, "", "locked")
-    with pytest.raises(BundleAptError, match="dpkg-query ended with 2 and said: locked"):
+    with pytest.raises(BundleAptError, match="dpkg-query ended with 2 and printed: locked"):
         installed()
 
 

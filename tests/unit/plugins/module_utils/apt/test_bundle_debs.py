@@ -97,7 +97,9 @@ def test_what_apt_would_fetch_is_read_with_its_quoted_epoch() -> None:
 
 
 def test_a_file_of_apts_that_is_no_package_is_refused() -> None:
-    with pytest.raises(DebError, match=r"apt names a file odd\.deb, which is no package_version_architecture\.deb"):
+    with pytest.raises(
+        DebError, match=r"apt names a file odd\.deb, which does not have the form package_version_architecture\.deb"
+    ):
         parse_uris("'http://mirror.example.com/odd.deb' odd.deb 12 \n")
 
 
@@ -113,8 +115,8 @@ def test_a_paragraph_is_read_and_its_file_lies_beside_the_list() -> None:
 @pytest.mark.parametrize(
     ("change", "text"),
     [
-        (("SHA256: ", "SHA1: "), "docker.io: its repository does not say its sha256"),
-        (("Package: docker.io\n", ""), "a package: its repository does not say its package"),
+        (("SHA256: ", "SHA1: "), "docker.io: its repository does not state its sha256"),
+        (("Package: docker.io\n", ""), "a package: its repository does not state its package"),
         (("da" * 32, "xy"), r"docker.io: its repository has an odd file name, size or digest of it \('docker.io_20"),
         (("_amd64.deb", "_amd64.deb;rm"), r"docker.io: its repository has an odd file name"),
         (("Size: 36256664", "Size: many"), "docker.io: its repository has an odd file name, size or digest"),
@@ -137,7 +139,7 @@ def test_every_package_that_apt_wants_must_be_shown() -> None:
     one, other = deb("one"), deb("other")
     wanted = [("one", "1", "amd64")]
     assert choose([other, one], [*wanted, *wanted]) == [one]
-    with pytest.raises(DebError, match="one: apt wants version 2 for amd64, and does not show it"):
+    with pytest.raises(DebError, match="one: apt wants version 2 for amd64, but does not show it"):
         choose([one], [("one", "2", "amd64")])
     with pytest.raises(DebError, match=r"one: two repositories have different files named one\.deb"):
         choose([one, deb("one", "2", digest="cd" * 32)], [*wanted, ("one", "2", "amd64")])

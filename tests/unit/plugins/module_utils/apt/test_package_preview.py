@@ -127,7 +127,7 @@ def test_addresses_of_repositories(url: str) -> None:
 @pytest.mark.parametrize("url", ["", "m.example.com", "https://a b", "https://a\nSigned-By: x"])
 def test_what_is_no_address(url: str) -> None:
     (problem,) = source_problems("docker", url, "-----BEGIN PGP PUBLIC KEY BLOCK-----")
-    assert problem == "docker_repository_url is no address such as https://mirror.example.com/debian"
+    assert problem == "docker_repository_url is not an address such as https://mirror.example.com/debian"
 
 
 def test_the_newest_version_that_all_locked_packages_have() -> None:
@@ -164,8 +164,8 @@ def test_the_newest_version_that_all_locked_packages_have() -> None:
         (
             FakeApt(held=["containerd.io", "bash"]),
             {},
-            "containerd.io is on hold, and would have to change. Remedy: apt-mark unhold containerd.io if that may be, "
-            "or set docker_source: keep.",
+            "containerd.io is on hold, but would have to change. Remedy: apt-mark unhold containerd.io if it may "
+            "change, or set docker_source: keep.",
         ),
         (
             FakeApt(CommandResult(100, "", "The following packages have unmet dependencies:\n a : Depends: b\n")),

@@ -223,7 +223,7 @@ def test_an_error_of_a_caller_that_is_one_of_the_system_says_what_happened(
 )
 def test_what_is_no_path_below_the_folder_is_refused(folder: UntrustedFolder, name: str) -> None:
     for act in (folder.read, folder.kind, folder.entries, folder.remove, folder.make_folder):
-        with pytest.raises(FolderError, match="is no path below"):
+        with pytest.raises(FolderError, match="is not a path below"):
             act(name)
 
 

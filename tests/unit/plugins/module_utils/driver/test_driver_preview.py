@@ -136,7 +136,7 @@ def test_a_branch_whose_newest_version_is_too_old_is_named() -> None:
     goal = replace(debian_12("proprietary"), minimum="535.400")
     (trouble,) = gather(FakeApt(DEBIAN_12), goal, "").troubles
     assert trouble.text == (
-        "the newest driver of branch 535 to be had is 535.309.01, older than nvidia_driver_min_version (535.400). "
+        "the newest available driver of branch 535 is 535.309.01, older than nvidia_driver_min_version (535.400). "
         "Remedy: choose another nvidia_driver_branch or nvidia_driver_source, or a lower nvidia_driver_min_version"
     )
     assert gather(FakeApt(DEBIAN_12), replace(goal, minimum="535.309.01"), "").version == "535.309.01"
@@ -199,8 +199,8 @@ def test_a_branch_that_the_distribution_gave_up_is_named() -> None:
 
     reported = troubles(FakeApt(NOBLE, simulate=simulate), noble(570))
     assert reported[0] == (
-        "branch 570 has been given up by the distribution: its packages now install branch 580. "
-        "Remedy: set nvidia_driver_branch: 580, or nvidia_driver_source: cuda_repository"
+        "the packages of branch 570 are only transitional in this release and install branch 580. Remedy: set "
+        "nvidia_driver_branch: 580, or nvidia_driver_source: cuda_repository"
     )
 
 
@@ -244,9 +244,9 @@ def test_no_common_version() -> None:
     (reported,) = troubles(FakeApt(offered), debian_12("open"))
     both = "535.309.01-0+deb12u1, 535.261.03-1"
     assert reported == (
-        "no version of branch 535 is to be had of all packages that must be of one version (nvidia-open-kernel-dkms "
-        f"535.261.03-1; libcuda1 {both}; libnvidia-ml1 {both}; libnvidia-cfg1 {both}; nvidia-smi "
-        "535.309.01-0+deb12u1). Remedy: choose another nvidia_driver_branch or nvidia_driver_source"
+        "no common version of branch 535 is available for all packages that must have the same version "
+        f"(nvidia-open-kernel-dkms 535.261.03-1; libcuda1 {both}; libnvidia-ml1 {both}; libnvidia-cfg1 {both}; "
+        "nvidia-smi 535.309.01-0+deb12u1). Remedy: choose another nvidia_driver_branch or nvidia_driver_source"
     )
 
 
@@ -267,7 +267,7 @@ def test_a_conflict_is_reported_in_apts_words() -> None:
             "unreachable",
             "a repository cannot be read: Failed to fetch http://nosuch.invalid/x/InRelease  Could not resolve "
             "'nosuch.invalid'. Remedy: set host_apt_proxy where this host needs a proxy, or "
-            "nvidia_driver_repository_url to a mirror; a source of your own that is dead must go",
+            "nvidia_driver_repository_url to a mirror; remove sources of your own that no longer exist",
         ),
         (CommandResult(100, NO_KEY), "key", "NO_PUBKEY 6ED0E7B82643E131"),
         (
@@ -329,10 +329,10 @@ def test_what_would_be_removed_needs_consent_and_foreign_packages_stay(*, purge:
     found = as_dict(gather(io, noble(580), ""), purge=purge, holds=["nvidia-utils-470"])
     reported = "\n".join(found["problems"])
     assert (
-        "libgcc-s1 is on hold, and would have to change. Remedy: apt-mark unhold libgcc-s1 if that may be, or set "
+        "libgcc-s1 is on hold, but would have to change. Remedy: apt-mark unhold libgcc-s1 if it may change, or set "
         "nvidia_driver_source: keep."
     ) in found["problems"]
-    assert "the installation would remove old-thing, which is no part of the driver" in reported
+    assert "the installation would remove packages that are not part of the driver: old-thing." in reported
     assert ("other packages of the driver are in the way: nvidia-utils-470" in reported) is not purge
 
 

@@ -251,7 +251,7 @@ def test_errors_of_all_kinds_come_together() -> None:
         ),
         (
             {"config": {"train_batch_size": float("inf"), "train_batch_sise": 1}},
-            "train_batch_size: must be a finite number; JSON knows no infinity and no NaN",
+            "train_batch_size: must be a finite number; JSON has neither infinity nor NaN",
         ),
     ],
 )
@@ -267,7 +267,7 @@ def test_one_error(request_: dict[str, Any], error: str | None) -> None:
 )
 def test_an_unknown_release_is_checked_as_the_nearest_one(version: str, facts: str | None) -> None:
     plan = build(Request(config={**BATCH, "gradient_clipping": 1}, deepspeed_version=version))
-    expected = [f"deepspeed_version: {version} is not known here; checked as for {facts}"] if facts else []
+    expected = [f"deepspeed_version: {version} is unknown here; checked as for {facts}"] if facts else []
     assert [str(warning) for warning in plan.warnings] == expected
     assert plan.errors == []
 

@@ -17,7 +17,7 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.forei
 )
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.schema import BLOCKS
 
-IGNORED = "is a comment: DeepSpeed ignores it, as every key it does not know"
+IGNORED = "is a comment: DeepSpeed ignores it, like every unknown key"
 BATCH = {"train_batch_size": 4}
 ACCELERATE = "of accelerate's own configuration, which DeepSpeed ignores"
 

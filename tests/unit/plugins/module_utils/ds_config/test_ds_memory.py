@@ -122,9 +122,9 @@ def test_gpus(given_gpus: Any, expected: Gpus | None) -> None:
         (
             {"cuont": 4, "count": 0, "memory": 24},
             [
-                "gpus.cuont: is not known; there are count, memory and compute_capability",
+                "gpus.cuont: is unknown; known keys are count, memory and compute_capability",
                 "gpus.count: must be the number of GPUs in a host, 1 or more, not 0",
-                "gpus.memory: 24 is no amount of memory; give it with its unit, such as 24GB",
+                "gpus.memory: 24 is not an amount of memory; give it with its unit, such as 24GB",
             ],
         ),
         (

@@ -117,8 +117,8 @@ def untested(name: str, version: str = "0.19.8") -> str:
         (
             zero(2, cpu_offload=True, offload_optimizer=CPU),
             [
-                f"{Z}.cpu_offload: is the old form of offload_optimizer, which is set too (perhaps by the preset);"
-                " keep offload_optimizer"
+                f"{Z}.cpu_offload: is the old form of offload_optimizer, which is also set (perhaps by the preset); "
+                "keep offload_optimizer"
             ],
         ),
         # engine: precision

@@ -195,7 +195,7 @@ def optimizer(name: str, **params: Any) -> dict[str, Any]:
             {"compile": {"deepcompile": True}},
             [
                 "compile.deepcompile: works only if the script calls engine.compile()",
-                "compile.deepcompile: is no more than torch.compile without ZeRO; set stage 1, 2 or 3",
+                "compile.deepcompile: does no more than torch.compile without ZeRO; set stage 1, 2 or 3",
             ],
         ),
         (

@@ -56,7 +56,7 @@ def test_what_says_nothing_of_a_stage_meets_nothing(config: dict[str, Any]) -> N
 def test_a_release_is_judged_as_itself_and_not_as_the_nearest_known() -> None:
     given: dict[str, Any] = {"preset": "zero2", "precision": "bf16", "config": {"train_micro_batch_size_per_gpu": 1}}
     old = [str(warning) for warning in build(Request(**given, deepspeed_version="0.18.5")).warnings]
-    assert "deepspeed_version: 0.18.5 is not known here; checked as for 0.18.9" in old
+    assert "deepspeed_version: 0.18.5 is unknown here; checked as for 0.18.9" in old
     assert f"zero_optimization.stage: 2 {SLOW}" in old
     new = [str(warning) for warning in build(Request(**given, deepspeed_version="0.18.9")).warnings]
     assert f"zero_optimization.stage: 2 {SLOW}" not in new and f"zero_optimization.stage: 2 {LOST}" in new

@@ -16,7 +16,7 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.schem
     plain,
 )
 
-SCRIPT = "a key that only the script reads belongs into script_keys"
+SCRIPT = "a key that only the script reads belongs in script_keys"
 
 
 def check(
@@ -68,7 +68,7 @@ def test_values_are_written_plainly(config: dict[str, Any], written: dict[str, A
         (
             {"train_batch_sise": 8},
             "train_batch_sise: is not a key of DeepSpeed 0.19.8; did you mean 'train_batch_size'?"
-            " A key that only the script reads belongs into script_keys",
+            " A key that only the script reads belongs in script_keys",
         ),
         ({"zzz": 8}, f"zzz: is not a key of DeepSpeed 0.19.8; {SCRIPT}"),
         ({"z" * 99: 8}, f"{'z' * 77}...: is not a key of DeepSpeed 0.19.8; {SCRIPT}"),
@@ -84,7 +84,7 @@ def test_values_are_written_plainly(config: dict[str, Any], written: dict[str, A
         (
             {"activation_checkpointing": {"partition_activation": True}},
             "activation_checkpointing.partition_activation: is not a key of DeepSpeed 0.19.8;"
-            " did you mean 'partition_activations'? A key that only the script reads belongs into script_keys",
+            " did you mean 'partition_activations'? A key that only the script reads belongs in script_keys",
         ),
         (
             {"zero_optimization": {"stage": 4}},
@@ -180,12 +180,12 @@ def test_a_typo_is_not_answered_with_a_key_that_the_release_lacks() -> None:
     assert check({"log_lewel": "info"}, "0.19.2")[1] == [f"log_lewel: is not a key of DeepSpeed 0.19.2; {SCRIPT}"]
     assert check({"log_lewel": "info"}, "0.19.3")[1] == [
         "log_lewel: is not a key of DeepSpeed 0.19.3; did you mean 'log_level'?"
-        " A key that only the script reads belongs into script_keys"
+        " A key that only the script reads belongs in script_keys"
     ]
 
 
 NO_INTEGRATION = (
-    ': "auto" is filled in by Hugging Face alone: give a value, leave the key out for DeepSpeed\'s default,'
+    ': "auto" works only with Hugging Face: give a value, leave the key out for DeepSpeed\'s default,'
     " or set integration to huggingface or accelerate"
 )
 
@@ -240,9 +240,9 @@ def test_auto_only_where_it_is_filled_in(path: str, filled: set[str], integratio
         (
             {"a": {"b": [float("inf")]}},
             {"a": {"b": [None]}},
-            ["a.b[0]: must be a finite number; JSON knows no infinity and no NaN"],
+            ["a.b[0]: must be a finite number; JSON has neither infinity nor NaN"],
         ),
-        ({"a": float("nan")}, {"a": None}, ["a: must be a finite number; JSON knows no infinity and no NaN"]),
+        ({"a": float("nan")}, {"a": None}, ["a: must be a finite number; JSON has neither infinity nor NaN"]),
         ({"a": 2**63}, {"a": 2**63}, []),
         ({"a": 2**63 + 1}, {"a": None}, ["a: is larger than any number DeepSpeed uses (2**63)"]),
     ],
@@ -275,9 +275,9 @@ def test_two_spellings_of_one_key_are_refused() -> None:
     zero = {"prefetch_bucket_size": 5, "stage3_prefetch_bucket_size": 6}
     errors, warnings = canonical_names({"bf16": {}, "bfloat16": {}, "zero_optimization": zero})[1:]
     assert [str(error) for error in errors] == [
-        "bfloat16: is the old name of bf16, which is given too; keep bf16",
-        "zero_optimization.prefetch_bucket_size: is stage3_prefetch_bucket_size, which is given too;"
-        " keep stage3_prefetch_bucket_size",
+        "bfloat16: is the old name of bf16, which is also given; keep bf16",
+        "zero_optimization.prefetch_bucket_size: is stage3_prefetch_bucket_size, which is also given; keep "
+        "stage3_prefetch_bucket_size",
     ]
     assert warnings == []
 
@@ -285,7 +285,7 @@ def test_two_spellings_of_one_key_are_refused() -> None:
 def test_both_names_in_tensor_parallel() -> None:
     given = {"tensor_parallel": {"tp": {}, "tensor_parallel": {"tp_size": 2}, "replace_with_kernel_inject": True}}
     result, errors, dummy = canonical_names(given)
-    assert [str(error) for error in errors] == ["tensor_parallel.tensor_parallel: is tp, which is given too; keep tp"]
+    assert [str(error) for error in errors] == ["tensor_parallel.tensor_parallel: is tp, which is also given; keep tp"]
     assert result["tensor_parallel"]["kernel_inject"] is True
 
 
@@ -352,7 +352,7 @@ def test_lists_of_blocks() -> None:
     assert check(config([{}, 3]))[1] == [f"{path}[1]: must be a mapping, not 3"]
     assert check(config([{"shapes": []}]))[1] == [
         f"{path}[0].shapes: is not a key of DeepSpeed 0.19.8; did you mean 'shape'?"
-        " A key that only the script reads belongs into script_keys"
+        " A key that only the script reads belongs in script_keys"
     ]
 
 

@@ -60,7 +60,7 @@ def test_same_meaning() -> None:
         ("null", "it holds nothing instead of a mapping"),
         (
             '{"a": {"b": 1, "b": 1}}',
-            "the key 'b' is there twice, which DeepSpeed refuses (line 1, column 16)",
+            "the key 'b' is given twice, which DeepSpeed refuses (line 1, column 16)",
         ),
         pytest.param("[" * 100_000, "it is nested deeper than 100 levels (line 1, column 102)", id="deep"),
     ],

@@ -17,8 +17,8 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.text 
 FILES = Path(__file__).parents[1] / "fixtures/write_ups"
 NAMES = ("s1", "s2", "s4")
 LEFT_OUT = (
-    "zero_optimization.cpu_offload: false is left out: offload_optimizer has replaced this key, and is off where it is"
-    " absent"
+    "zero_optimization.cpu_offload: false is left out: offload_optimizer has replaced this key and is off where it "
+    "is absent"
 )
 
 

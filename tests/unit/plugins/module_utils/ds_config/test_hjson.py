@@ -94,7 +94,7 @@ def test_values(text: str, value: Any) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ('{"a": 1,\n "a": 2}', "the key 'a' is there twice, which DeepSpeed refuses (line 2, column 2)"),
+        ('{"a": 1,\n "a": 2}', "the key 'a' is given twice, which DeepSpeed refuses (line 2, column 2)"),
         ("{a: 1", "the text ends where a key or a closing brace should be (line 1, column 6)"),
         ("{a: [1", "a list is not closed with ] (line 1, column 7)"),
         ("{a: }", "a value is missing before '}' (line 1, column 5)"),

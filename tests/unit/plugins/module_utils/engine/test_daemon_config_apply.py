@@ -303,7 +303,7 @@ def test_an_engine_that_cannot_be_asked(bench: Bench) -> None:
     assert bench.refused({"debug": True}) == (
         "Nothing was written: docker.service runs, but its engine does not answer (no answer from the Docker engine at"
         " /var/run/docker.sock: refused), so which containers run cannot be queried. Check: journalctl -u"
-        " docker.service; or allow a restart all the same with restart: always"
+        " docker.service; or allow a restart nevertheless with restart: always"
     )
     outcome = bench({"debug": True}, restart="always").outcome
     assert bench.host.calls == [*GATHERING, "/usr/sbin/dockerd --version", VALIDATE, RESTART, "GET /info"]
@@ -325,7 +325,7 @@ def test_containers_that_cannot_be_asked(bench: Bench, monkeypatch: pytest.Monke
 def test_an_engine_that_systemd_does_not_know(bench: Bench) -> None:
     bench.host.properties = {"LoadState": "not-found"}
     assert bench.refused({"debug": True}) == (
-        "Nothing was written: an engine runs on this host, but systemd knows no docker.service that could be restarted."
+        "Nothing was written: an engine runs on this host, but systemd has no docker.service that could be restarted."
         " Name its unit with service, or set restart: never to write the file alone and restart the engine yourself"
     )
     assert bench({"debug": True}, restart="never").outcome.restart_needed is True
@@ -341,7 +341,7 @@ def test_systemd_that_does_not_answer(bench: Bench) -> None:
 def test_a_start_that_fails_is_rolled_back(bench: Bench) -> None:
     bench.path.chmod(0o640)
     assert bench.refused({"storage-driver": "breaks"}) == (
-        "The engine did not take the new FILE over: systemctl restart docker.service failed: Job for docker.service"
+        "The engine did not apply the new FILE: systemctl restart docker.service failed: Job for docker.service"
         " failed because the control process exited with error code. It reported: failed to start daemon: no such"
         " thing. The previous configuration is in force again"
     )
@@ -358,7 +358,7 @@ def test_a_start_that_fails_without_a_former_file(bench: Bench) -> None:
     bench.host.loaded = None
     bench.host.journal = ""
     assert bench.refused({"storage-driver": "breaks"}) == (
-        "The engine did not take the new FILE over: systemctl restart docker.service failed: Job for docker.service"
+        "The engine did not apply the new FILE: systemctl restart docker.service failed: Job for docker.service"
         " failed because the control process exited with error code. The previous configuration is in force again"
     )
     assert bench.now is None
@@ -373,7 +373,7 @@ def test_an_engine_that_starts_and_never_answers(bench: Bench) -> None:
     bench.host.at[VALIDATE] = silent
     bench.host.at[RESET] = lambda: setattr(bench.host, "breaks", "breaks")
     assert bench.refused({"mtu": 1}, timeout=5) == (
-        "The engine did not take the new FILE over: it does not answer within 5 seconds: no answer from the Docker"
+        "The engine did not apply the new FILE: it does not answer within 5 seconds: no answer from the Docker"
         " engine at /var/run/docker.sock: refused. It reported: failed to start daemon: no such"
         " thing. The previous configuration is in force again"
     )
@@ -386,8 +386,8 @@ def test_an_engine_that_does_not_come_back_at_all(bench: Bench) -> None:
     with pytest.raises(DaemonConfigError) as failed:
         bench({"mtu": 1})
     assert str(failed.value).endswith(
-        " It reported: failed to start daemon: no such thing. The previous one was restored, but with it the engine has"
-        " trouble too: systemctl restart docker.service failed: Job for docker.service failed because the control"
+        " It reported: failed to start daemon: no such thing. The previous one was restored, but the engine also "
+        "fails with it: systemctl restart docker.service failed: Job for docker.service failed because the control"
         " process exited with error code. Check: journalctl -u docker.service"
     )
     assert bench.now == {"mtu": 1400}
@@ -397,7 +397,7 @@ def test_an_engine_that_does_not_come_back_at_all(bench: Bench) -> None:
 def test_a_restart_without_end(bench: Bench) -> None:
     bench.host.at[RESTART] = CommandResult(124, stderr="no answer within 120 seconds")
     assert bench.refused({"mtu": 1}).startswith(
-        "The engine did not take the new FILE over: systemctl restart docker.service failed: no answer within 120"
+        "The engine did not apply the new FILE: systemctl restart docker.service failed: no answer within 120"
         " seconds. It reported: failed"
     )
     bench.host.at[RESTART] = CommandResult(1)
@@ -407,7 +407,7 @@ def test_a_restart_without_end(bench: Bench) -> None:
 def test_a_reload_that_the_engine_only_logs(bench: Bench) -> None:
     bench.host.journal = 'level=error msg="Error reconfiguring the daemon" error="no runtime ignores"\n'
     assert bench.refused({"default-runtime": "ignores"}) == (
-        "The engine did not take the new FILE over: it was asked to reload it and did not. It reported: Error"
+        "The engine did not apply the new FILE: it was asked to reload it and did not. It reported: Error"
         " reconfiguring the daemon: no runtime ignores. The previous configuration is in force again"
     )
     assert bench.host.calls[-4:] == ["GET /events", JOURNAL, RELOAD, "GET /info"]
@@ -428,7 +428,8 @@ def test_a_foreign_edit_before_and_after(bench: Bench) -> None:
     with pytest.raises(DaemonConfigError) as refused:
         bench({"mtu": 1})
     assert str(refused.value) == (
-        f"{bench.path} was changed by someone else at this moment, so nothing was written. Find out what else writes"
+        f"{bench.path} was changed by another program at the same time, so nothing was written. Find out what else "
+        "writes"
         " it, and run this again"
     )
     assert bench.now == {"theirs": 1}
@@ -438,7 +439,7 @@ def test_a_foreign_edit_before_and_after(bench: Bench) -> None:
     with pytest.raises(DaemonConfigError) as refused:
         bench({"storage-driver": "breaks"})
     assert str(refused.value).endswith(
-        f" {bench.path} was changed by someone else since, so the previous one was not restored. Fix it by hand"
+        f" {bench.path} was changed by another program since, so the previous one was not restored. Fix it by hand"
     )
     assert bench.run is not None
     assert (bench.run.outcome.changed, bench.run.outcome.rolled_back) == (True, False)
@@ -480,15 +481,15 @@ def test_the_verdict_of_the_engine(bench: Bench) -> None:
     ("config", "options", "message"),
     [
         ({"debgu": True}, {},
-         "debgu: is no key of daemon.json; the engine refuses or ignores it, perhaps 'debug' is meant"),
+         "debgu: is not a key of daemon.json; the engine refuses or ignores it, perhaps 'debug' is meant"),
         ({"mtu": "1400"}, {}, "mtu: must be a whole number without quotes, at least 0, not '1400'"),
         ({"default-stop-timeout": 1}, {},
-         "default-stop-timeout: is known to engines from 29.7 on, and the engine here is 28.5"),
+         "default-stop-timeout: is supported by engines from 29.7 on, but the engine here is 28.5"),
         ({"hosts": ["fd://"]}, {},
          "hosts: is also set by the flag --host in /lib/systemd/system/docker.service, so dockerd would not start;"
          " leave hosts out, or start dockerd without -H by a drop-in that resets ExecStart"),
         ({"live-restore": True}, {"swarm": True},
-         "live-restore: is incompatible with swarm mode, so the engine joins no swarm; set it to false or null"),
+         "live-restore: is incompatible with swarm mode, so the engine cannot join a swarm; set it to false or null"),
         ({"default-address-pools": [{"base": "10.10.0.0", "size": 24}]}, {},
          "default-address-pools[0].base: must be a network with its mask, such as '10.200.0.0/16', not '10.10.0.0', or"
          " the engine would not start"),
@@ -509,7 +510,7 @@ def test_keys_are_judged_before_anything_is_written(
 def test_all_problems_at_once(bench: Bench) -> None:
     assert bench.refused({"debgu": True, "mtu": None, "hosts": 1}).split("\n- ") == [
         "FILE was left as it is: 3 problems",
-        "debgu: is no key of daemon.json; the engine refuses or ignores it, perhaps 'debug' is meant",
+        "debgu: is not a key of daemon.json; the engine refuses or ignores it, perhaps 'debug' is meant",
         "hosts: must be a list, not 1",
         "hosts: is also set by the flag --host in /lib/systemd/system/docker.service, so dockerd would not start; leave"
         " hosts out, or start dockerd without -H by a drop-in that resets ExecStart",
@@ -624,7 +625,7 @@ def test_whatever_is_there_and_asked_for(tmp_path: Path, content: bytes, config:
     except DaemonConfigError as refused:
         # Words, and file and engine as before; an engine that cannot start with the former file says so.
         assert bench.path.read_bytes() == content
-        assert bench.host.loaded == content or "with it the engine has trouble too" in str(refused)
+        assert bench.host.loaded == content or "the engine also fails with it" in str(refused)
     else:
         if outcome.restarted or outcome.reloaded:
             assert bench.host.loaded == bench.path.read_bytes()
@@ -685,9 +686,9 @@ def test_check_mode_predicts_the_run_and_a_failure_changes_nothing(
     bench.tidy()
     if len(done) == 1:
         assert bench.host.on_disk() == before
-        assert bench.host.loaded == loaded or "with it the engine has trouble too" in done[0]
+        assert bench.host.loaded == loaded or "the engine also fails with it" in done[0]
         # What check mode cannot know is what the engine makes of the file.
-        assert predicted == done or done[0].startswith("The engine did not take the new ")
+        assert predicted == done or done[0].startswith("The engine did not apply the new ")
     else:
         assert predicted == done
         assert engine == "idle" or not done[3] or restart == "always"

@@ -54,7 +54,8 @@ def reported(config: dict[str, Any], version: tuple[int, int] | None = None) -> 
         ({"registry-mirrors": [1]},
          "registry-mirrors[0]: must be http:// or https:// and a host, without user and query, not 1"),
         ({"registry-mirrors": ["https://a", "http://me:hunter2@b"]},
-         "registry-mirrors[1]: must be http:// or https:// and a host, without user and query, not 'http://********@b'"),
+         "registry-mirrors[1]: must be http:// or https:// and a host, without user and query, not "
+         "'http://********@b'"),
         ({"registry-mirrors": ["m:5000"]},
          "registry-mirrors[0]: must be http:// or https:// and a host, without user and query, not 'm:5000'"),
         ({"exec-opts": ["systemd"]},
@@ -86,19 +87,19 @@ def reported(config: dict[str, Any], version: tuple[int, int] | None = None) -> 
         ({"default-ulimits": {"memlock": {"Name": "nofile", "Hard": -1}}},
          "default-ulimits.memlock: must have Name: memlock, or no container would start"),
         # names
-        ({"live_restore": True}, "live_restore: is no key of daemon.json; the engine refuses or ignores it, perhaps"
+        ({"live_restore": True}, "live_restore: is not a key of daemon.json; the engine refuses or ignores it, perhaps"
          " 'live-restore' is meant"),
-        ({"Debug": True}, "Debug: is no key of daemon.json; the engine refuses or ignores it, perhaps 'debug'"
+        ({"Debug": True}, "Debug: is not a key of daemon.json; the engine refuses or ignores it, perhaps 'debug'"
          " is meant"),
-        ({"qqqq": 1}, "qqqq: is no key of daemon.json; the engine refuses or ignores it"),
-        ({"": 1}, "'': is no key of daemon.json; the engine refuses or ignores it"),
-        ({"q" * 200: 1}, "'" + "q" * 76 + "...: is no key of daemon.json; the engine refuses or ignores it"),
-        ({"swarm-raft-election-tick": 1}, "swarm-raft-election-tick: is no key of daemon.json; the engine refuses"
-         " or ignores it"),
+        ({"qqqq": 1}, "qqqq: is not a key of daemon.json; the engine refuses or ignores it"),
+        ({"": 1}, "'': is not a key of daemon.json; the engine refuses or ignores it"),
+        ({"q" * 200: 1}, "'" + "q" * 76 + "...: is not a key of daemon.json; the engine refuses or ignores it"),
+        ({"swarm-raft-election-tick": 1}, "swarm-raft-election-tick: is not a key of daemon.json; the engine refuses "
+         "or ignores it"),
         ({"registry-mirror": []}, "registry-mirror: is the name of a flag, which the file ignores silently; the key is"
          " registry-mirrors"),
         ({"http-proxy": "x"}, "http-proxy: is silently ignored there; write it under proxies, as proxies.http-proxy"),
-        ({"config-file": "x"}, "config-file: is a flag of dockerd and no key of its file"),
+        ({"config-file": "x"}, "config-file: is a flag of dockerd, not a key of its file"),
     ],
 )  # fmt: skip
 def test_a_key_that_no_engine_takes(config: dict[str, Any], message: str) -> None:
@@ -129,15 +130,16 @@ def test_what_engines_take(config: dict[str, Any]) -> None:
         (
             {"proxies": {"no-proxy": "x"}},
             (20, 10),
-            "proxies: is known to engines from 23.0 on, and the engine here is 20.10; set it by a systemd drop-in with"
+            "proxies: is supported by engines from 23.0 on, but the engine here is 20.10; set it by a systemd "
+            "drop-in with"
             " HTTP_PROXY instead",
         ),
         (
             {"firewall-backend": "nftables"},
             (28, 5),
-            "firewall-backend: is known to engines from 29.0 on, and the engine here is 28.5",
+            "firewall-backend: is supported by engines from 29.0 on, but the engine here is 28.5",
         ),
-        ({"graph": "/x"}, (24, 0), "graph: was removed after engine 23.0, and the engine here is 24.0"),
+        ({"graph": "/x"}, (24, 0), "graph: was removed after engine 23.0, but the engine here is 24.0"),
     ],
 )
 def test_the_version_of_the_engine(config: dict[str, Any], version: tuple[int, int], message: str) -> None:
@@ -193,7 +195,9 @@ def test_versions(text: object, version: tuple[int, int] | None) -> None:
 def test_swarm(config: dict[str, Any], paths: list[str]) -> None:
     found = swarm_problems(config)
     assert [problem.path for problem in found] == paths
-    assert all("is incompatible with swarm mode, so the engine joins no swarm; set it to" in p.message for p in found)
+    assert all(
+        "is incompatible with swarm mode, so the engine cannot join a swarm; set it to" in p.message for p in found
+    )
 
 
 @pytest.mark.parametrize(
@@ -220,7 +224,7 @@ def test_nftables_in_a_swarm(requested: bool | None, version: tuple[int, int] | 
 
 def test_the_feature_is_named_where_the_engine_has_it() -> None:
     config = {"firewall-backend": "nftables"}
-    begin = "nftables is incompatible with swarm mode, so the engine joins no swarm; set it to iptables or null"
+    begin = "nftables is incompatible with swarm mode, so the engine cannot join a swarm; set it to iptables or null"
     assert swarm_problems(config)[0].message == begin
     assert swarm_problems(config, (29, 6))[0].message == f"{begin}, or set features: {{swarm-nftables: true}}"
     old = {**config, "features": {"swarm-nftables": True}}

@@ -189,7 +189,7 @@ def test_default_interface(routes: list[dict[str, Any]], expected: str | None) -
         (None, "The command ip is not installed, so addresses and routes are unknown. Install iproute2.", 1),
         (
             CommandResult(255, "", 'Option "-j" is unknown, try "ip -help".\n'),
-            "'ip -j -d address show' ended with status 255 and said: "
+            "'ip -j -d address show' ended with status 255 and printed: "
             'Option "-j" is unknown, try "ip -help". Run it on this host.',
             1,
         ),
@@ -224,7 +224,7 @@ def test_routes_that_cannot_be_read_leave_the_interfaces() -> None:
     found = gather_fabric(FakeFabricIO(recorded("lab_host_address.json"), CommandResult(2, "", "Error: no table")))
     assert len(found["interfaces"]) == 9
     assert found["problems"] == [
-        "'ip -j -4 route show table all' ended with status 2 and said: Error: no table. Run it on this host."
+        "'ip -j -4 route show table all' ended with status 2 and printed: Error: no table. Run it on this host."
     ]
 
 

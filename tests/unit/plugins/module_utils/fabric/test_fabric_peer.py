@@ -248,7 +248,7 @@ def test_an_end_goes_when_its_time_is_over(ends: dict[str, SystemPeerIO], tmp_pa
     step(params("one", "runone", life=1), ends["one"], sys.executable)
     assert gone(tmp_path / "run" / "runone")
     late = step(params("one", "runone", step="end"), SystemPeerIO("runone", str(tmp_path / "run")), sys.executable)
-    assert "it ended before: its time was over" in late["trouble"]["text"]
+    assert "it ended earlier: its time limit was reached" in late["trouble"]["text"]
 
 
 def test_a_collective_without_torch_reports_it(ends: dict[str, SystemPeerIO], tmp_path: Path) -> None:

@@ -218,8 +218,8 @@ def test_secure_boot_is_named_where_the_module_is_not_loaded() -> None:
     found = gather_gpu(healthy(devices=[H100], driver="", library=None, smi=None, secure_boot=b"\x06\0\0\0\x01"))
     assert found["secure_boot"] is True
     assert found["problems"][0].endswith(
-        "reboot. Secure Boot is on, so the kernel loads only modules signed with a key it knows: check "
-        "`dmesg | grep -i lockdown` and `mokutil --list-enrolled`."
+        "reboot. Secure Boot is on, so the kernel loads only modules signed with a key that it trusts: check `dmesg | "
+        "grep -i lockdown` and `mokutil --list-enrolled`."
     )
 
 
@@ -260,7 +260,7 @@ def test_driver_without_nvidia_smi() -> None:
         (
             "0x1db1",
             PROPRIETARY.format("590.48.01"),
-            "Driver 590.48.01 is too new for the GPUs at 0000:3b:00.0 (Volta): the last branch that knows them is "
+            "Driver 590.48.01 is too new for the GPUs at 0000:3b:00.0 (Volta): the last branch that supports them is "
             "580. Install that one (nvidia_driver_branch: 580).",
         ),
     ],
@@ -269,7 +269,7 @@ def test_a_driver_that_does_not_suit_the_gpu_is_named(device_id: str, driver: st
     io = broken("No devices were found", 6, devices=[{**H100, "device": device_id}], driver=driver, library=None)
     problems = gather_gpu(io)["problems"]
     assert problems[0] == problem
-    assert problems[1].startswith("nvidia-smi says 'No devices were found': the driver is loaded but took no GPU.")
+    assert problems[1].startswith("nvidia-smi says 'No devices were found': the driver is loaded but uses no GPU.")
     assert len(problems) == 2
 
 
@@ -284,7 +284,7 @@ def test_a_gpu_the_table_does_not_know_is_no_problem_but_said() -> None:
     assert (found["slots"], found["problems"]) == (1, [])
     assert found["notes"] == [
         "The GPU at 0000:3b:00.0 has a PCI number (0x3f00) that is not in this collection's table, so its generation "
-        "is not known and no flavour of driver was checked."
+        "is unknown and the flavour of its driver was not checked."
     ]
 
 
@@ -339,10 +339,10 @@ def test_the_drivers_own_word_for_a_generation_fills_what_the_table_does_not_kno
         (
             "Something\nnew",
             255,
-            "nvidia-smi ended with status 255 and said: Something new.",
+            "nvidia-smi ended with status 255 and printed: Something new.",
             "Run nvidia-smi on this host",
         ),
-        ("", 3, "nvidia-smi ended with status 3 and said: nothing.", "Xid"),
+        ("", 3, "nvidia-smi ended with status 3 and printed: nothing.", "Xid"),
     ],
 )
 def test_a_failing_nvidia_smi_gives_one_problem_with_cause_and_remedy(
@@ -449,8 +449,8 @@ def test_a_missing_cuda_library_is_named() -> None:
     [
         (
             "<nvidia_smi_log><gpu>",
-            "nvidia-smi -q -x gave no whole document, so MIG, ECC and the fabric were not checked. Run it on this "
-            "host. Check `dmesg | grep -e Xid -e NVRM`.",
+            "nvidia-smi -q -x returned an incomplete document, so MIG, ECC and the fabric were not checked. Run it on "
+            "this host. Check `dmesg | grep -e Xid -e NVRM`.",
         ),
         (
             CommandResult(TIMED_OUT, stderr="no answer within 60 seconds"),

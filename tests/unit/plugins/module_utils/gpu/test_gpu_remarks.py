@@ -110,8 +110,8 @@ def test_a_gpu_that_cannot_compute_is_a_problem_beside_a_warning(
 @pytest.mark.parametrize(
     ("answer", "problem"),
     [
-        (CommandResult(14, warned(0)), f"nvidia-smi ended with status 14 and said: {warned(0)}."),
-        (CommandResult(10, rows(8) + "Something new"), "nvidia-smi ended with status 10 and said: Something new."),
+        (CommandResult(14, warned(0)), f"nvidia-smi ended with status 14 and printed: {warned(0)}."),
+        (CommandResult(10, rows(8) + "Something new"), "nvidia-smi ended with status 10 and printed: Something new."),
     ],
     ids=["no GPU answers", "no warning"],
 )

@@ -130,7 +130,7 @@ NUMBER = "{} in {} is not a slot number; slots are counted from 0, with ',' betw
         ("worker-0:\u0661", NUMBER.format("'\u0661'", "'worker-0:\u0661'")),
         (
             "worker-0:0-3",
-            "'0-3' in 'worker-0:0-3' is a range, which DeepSpeed does not know; name every slot, as in gpu1:0,1,2,3",
+            "'0-3' in 'worker-0:0-3' is a range, which DeepSpeed does not support; name every slot, as in gpu1:0,1,2,3",
         ),
         (
             "fe80::1",

@@ -70,7 +70,7 @@ def test_it_reads_what_deepspeed_reads(text: str, hosts: list[tuple[str, int]]) 
         ("w0 foo slots=1\n", "line 1 is not 'name slots=N': 'w0 foo slots=1'"),
         ("127.0.0.1 localhost\n", "line 1 is not 'name slots=N': '127.0.0.1 localhost'"),
         ("w0 slots=1\n\nw0 slots=2\n", "line 3 names the host 'w0' a second time"),
-        pytest.param("w0 slots=" + "9" * 5000, "line 1 has a number of slots that cannot be read", id="huge"),
+        pytest.param("w0 slots=" + "9" * 5000, "line 1 has an invalid number of slots", id="huge"),
     ],
 )
 def test_it_refuses_what_deepspeed_refuses(text: str, message: str) -> None:

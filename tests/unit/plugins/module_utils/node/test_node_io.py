@@ -92,11 +92,12 @@ def test_no_package_is_asked_for_in_vain(tmp_path: Path, monkeypatch: pytest.Mon
     [
         (
             "echo 'error: parsing file /var/lib/dpkg/status' >&2; exit 2",
-            "dpkg-query ended with status 2 and said: error: parsing file /var/lib/dpkg/status. Run it on this host.",
+            "dpkg-query ended with status 2 and printed: error: parsing file /var/lib/dpkg/status. Run it on this "
+            "host.",
         ),
         (
             "exec sleep 10",
-            "dpkg-query ended with status 124 and said: no answer within 0.2 seconds. Run it on this host.",
+            "dpkg-query ended with status 124 and printed: no answer within 0.2 seconds. Run it on this host.",
         ),
     ],
 )

@@ -159,7 +159,7 @@ def test_a_proxy_that_is_down_or_speaks_something_else() -> None:
         thread.start()
         found = gather_proxies(SystemProxyIO(), Files(), {"a": f"http://127.0.0.1:{port}"})
         thread.join()
-    assert found["a"]["error"] == "it does not speak HTTP (BadStatusLine)"
+    assert found["a"]["error"] == "it does not answer in HTTP (BadStatusLine)"
     down = gather_proxies(SystemProxyIO(), Files(), {"a": f"http://127.0.0.1:{port}"})
     assert "refused" in down["a"]["error"] and down["a"]["status"] is None
 
@@ -176,7 +176,7 @@ def test_a_wrong_password_is_one_problem_for_all_that_hold_it() -> None:
 
 def test_no_password() -> None:
     assert lines(host_apt_proxy={**ANSWER, "given": False}) == [
-        "n1, n2: host_apt_proxy: the proxy p:3128 wants a user and a password (407), and none is given. Remedy: write "
+        "n1, n2: host_apt_proxy: the proxy p:3128 requires a user and a password (407), but none is set. Remedy: write "
         "them into the address, http://USER:PASSWORD@HOST:PORT, with %40 for an @ in either and so on, in a file of "
         "ansible-vault or one that you alone can read."
     ]
@@ -211,11 +211,11 @@ PEM = "-----BEGIN CERTIFICATE-----\nAA==\n-----END CERTIFICATE-----\n"
     [
         (PEM, None),
         (f"Issuer: CN=x\n{PEM}{PEM}", None),
-        ("0\x82", "/ca holds no certificate in PEM form (-----BEGIN CERTIFICATE-----)"),
-        ("", "/ca holds no certificate in PEM form (-----BEGIN CERTIFICATE-----)"),
+        ("0\x82", "/ca contains no certificate in PEM form (-----BEGIN CERTIFICATE-----)"),
+        ("", "/ca contains no certificate in PEM form (-----BEGIN CERTIFICATE-----)"),
         (
             f"{PEM}-----BEGIN RSA PRIVATE KEY-----\n",
-            "/ca holds a private key, which every account on the nodes could read then",
+            "/ca contains a private key, which every account on the nodes could then read",
         ),
     ],
 )

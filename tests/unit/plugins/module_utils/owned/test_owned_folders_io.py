@@ -50,7 +50,7 @@ def found(folders: SystemFolders, path: Path) -> Found:
 def test_a_name_of_a_cluster_is_no_path(cluster: str) -> None:
     with pytest.raises(OwnedError) as caught:
         SystemFolders(cluster)
-    assert str(caught.value) == f"cluster: {cluster!r} is no name of a cluster. Remedy: give cluster_name."
+    assert str(caught.value) == f"cluster: {cluster!r} is not a valid name of a cluster. Remedy: give cluster_name."
 
 
 def test_a_link_that_takes_the_place_of_a_folder_meanwhile_is_not_followed(
@@ -59,7 +59,9 @@ def test_a_link_that_takes_the_place_of_a_folder_meanwhile_is_not_followed(
     (tmp_path / "victim").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "victim")
     monkeypatch.setattr(os.path, "realpath", lambda path: path)  # it was none when its path was resolved
-    with pytest.raises(OwnedError, match=r"link cannot be opened: it is no folder\. Remedy: correct the path, remove"):
+    with pytest.raises(
+        OwnedError, match=r"link cannot be opened: it is not a folder\. Remedy: correct the path, remove"
+    ):
         folders.find(str(tmp_path / "link"))
 
 
@@ -149,7 +151,9 @@ def test_a_folder_of_the_record_that_is_a_link_is_refused(folders: SystemFolders
     place = tmp_path / "records" / which
     place.rename(tmp_path / "elsewhere")
     place.symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(OwnedError, match=r"must be a folder of root that no one else can write: it says which folders"):
+    with pytest.raises(
+        OwnedError, match=r"must be a folder of root that no one else can write: it records which folders"
+    ):
         folders.read()
 
 

@@ -185,7 +185,7 @@ def test_a_record_that_others_could_have_written_is_refused(host: Host, which: s
 
 def test_a_file_where_a_folder_is_to_be_is_named(host: Host) -> None:
     host.root.write_text("")
-    with pytest.raises(OwnedError, match=r"team cannot be opened: it is no folder\. Remedy: "):
+    with pytest.raises(OwnedError, match=r"team cannot be opened: it is not a folder\. Remedy: "):
         host.record(host.root)
 
 
@@ -397,7 +397,7 @@ def test_files_of_a_users_own_etc_that_would_be_replaced_are_told(host: Host) ->
 def test_a_file_in_the_place_of_etc_is_refused(host: Host) -> None:
     host.root.mkdir()
     host.etc.write_text("mine")
-    with pytest.raises(OwnedError, match=r"team/etc cannot be opened: it is no folder. Remedy: correct the path"):
+    with pytest.raises(OwnedError, match=r"team/etc cannot be opened: it is not a folder. Remedy: correct the path"):
         host.state(host.etc)
 
 

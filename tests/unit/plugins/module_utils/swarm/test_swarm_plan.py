@@ -217,7 +217,7 @@ REFUSALS: list[tuple[Current, Wanted, str]] = [
     (
         OF_TWO_ONE_GONE,
         want("absent"),
-        "This host cannot leave swarm demo safely: without it 0 of 1 managers answer, which is no majority."
+        "This host cannot leave swarm demo safely: without it 0 of 1 managers answer, which is not a majority."
         " Bring other managers up first, or give force: true.",
     ),
     (

@@ -127,7 +127,7 @@ def test_nothing_but_parts_can_be_asked_for(spool: Path, line: bytes) -> None:
     (spool / "key").write_text("secret")
     out = bytearray()
     serve(spool, io.BytesIO(line).readline, out.extend)
-    assert frames(bytes(out)) == [(b"X", b"it was asked for something that is no part of an image")]
+    assert frames(bytes(out)) == [(b"X", b"it was asked for something that is not part of an image")]
 
 
 def test_it_runs_alone_from_the_folder_of_the_spool(spool: Path) -> None:

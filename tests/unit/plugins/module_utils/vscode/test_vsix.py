@@ -124,7 +124,7 @@ def test_an_identity_that_is_no_name_of_a_folder_is_refused(tmp_path: Path, iden
     [
         (b"", "extension/package.json in it is not JSON: Expecting value: line 1 column 1 (char 0)"),
         (b"[" * 5000, "extension/package.json in it is not JSON: lists and mappings are nested more than 32 deep"),
-        (b"\xff", "extension/package.json in it is not JSON: it is no text in UTF-8"),
+        (b"\xff", "extension/package.json in it is not JSON: it is not text in UTF-8"),
     ],
 )
 def test_a_manifest_that_is_none_is_refused(tmp_path: Path, text: bytes, cause: str) -> None:

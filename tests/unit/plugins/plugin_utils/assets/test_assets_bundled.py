@@ -101,7 +101,7 @@ def test_what_is_not_in_a_bundle_is_one_sentence(requested: dict[str, Any], tmp_
         bundled(tmp_path).resolve(source)
     assert str(caught.value) == (
         "assets_sources: net: it is not in the bundle as it is requested. Remedy: run bundle.yml again where there is "
-        "internet (it fetches only what is missing or damaged), and copy the folder again"
+        "internet access (it fetches only what is missing or damaged), and copy the folder again"
     )
     listed = run(asset_sources.ActionModule, **requested, cache=str(tmp_path / "bundle/assets"), bundled=True)
     assert set(listed["assets"]) == {"net", "mine"} and listed["fetched"] == []
@@ -120,7 +120,8 @@ def test_a_folder_that_changed_while_it_was_copied_is_reported(tmp_path: Path, m
 
     monkeypatch.setattr(Cache, "lacking", changing)
     with pytest.raises(
-        Exception, match=r"^assets_sources: mine: x has changed on the controller meanwhile\. Remedy: run again\.$"
+        Exception,
+        match=r"^assets_sources: mine: x has changed on the controller during the transfer\. Remedy: run again\.$",
     ):
         run(asset_sources.ActionModule, **requested, cache=str(tmp_path / "cache"), bundle=str(tmp_path / "bundle"))
     assert not [path for path in (tmp_path / "bundle/assets/blobs").iterdir() if path.is_file()]

@@ -106,7 +106,7 @@ def test_patterns_choose_files(tmp_path: Path, hub: Hub) -> None:
     found = cache(tmp_path, hub).resolve(of_hub(hub, files=["*.json", "data/*"]))
     assert [path for path, size, digest in found.files] == ["config.json", "data/extra.bin"]
     assert refused(cache(tmp_path, hub), of_hub(hub, files=["*.txt"])) == (
-        "assets_sources: net: no file of team/net at main fits *.txt. Remedy: correct huggingface.files"
+        "assets_sources: net: no file of team/net at main matches *.txt. Remedy: correct huggingface.files"
     )
 
 
@@ -186,7 +186,7 @@ def test_a_server_that_is_busy_is_asked_again_and_one_that_stays_so_is_reported(
     gone.server_close()
     reported = refused(cache(tmp_path, gone), of_hub(gone))
     assert reported == (
-        "assets_sources: net: 127.0.0.1 cannot be asked (Connection refused). "
+        "assets_sources: net: 127.0.0.1 cannot be queried (Connection refused). "
         "Remedy: check the controller's network, or assets_proxy"
     )
 
@@ -194,7 +194,7 @@ def test_a_server_that_is_busy_is_asked_again_and_one_that_stays_so_is_reported(
 def test_a_url_whose_digest_differs_leaves_nothing(tmp_path: Path, hub: Hub) -> None:
     wrong = sha256(b"other")
     assert refused(cache(tmp_path, hub), of_url(hub, digest=wrong)) == (
-        f"assets_sources: set: 127.0.0.1/files/set.csv has SHA-256 {sha256(hub.files['set.csv'])}, and {wrong} is "
+        f"assets_sources: set: 127.0.0.1/files/set.csv has SHA-256 {sha256(hub.files['set.csv'])}, but {wrong} is "
         "requested. Remedy: check where the file comes from, and correct sha256"
     )
     assert list((tmp_path / "cache/blobs").iterdir()) == []
@@ -241,8 +241,8 @@ def test_a_disk_that_is_too_small_is_reported_before_anything_is_fetched(tmp_pat
     with pytest.raises(AssetError) as caught:
         made.room(1 << 60)
     assert re.fullmatch(
-        r"the controller: [\d.]+ [GM]iB are free in .*/cache, and 1073741824\.0 GiB are to be fetched there\. "
-        r"Remedy: make room, or set assets_cache to a folder on a larger disk",
+        r"the controller: [\d.]+ [GM]iB are free in .*/cache, and 1073741824\.0 GiB are to be downloaded there\. "
+        r"Remedy: free space there, or set assets_cache to a folder on a larger disk",
         str(caught.value),
     )
 

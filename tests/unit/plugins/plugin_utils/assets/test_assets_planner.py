@@ -37,14 +37,17 @@ def lines(made: Plan, name: str) -> list[str]:
 def test_without_sources_nothing_is_gathered_and_what_is_not_understood_is_named() -> None:
     assert by_role_vars({**ROLE_VARS, "assets_sources": []}) == {}
     with pytest.raises(
-        VariableError, match=r"^assets_sources: net: one of huggingface, url and folder is needed, and none is given$"
+        VariableError,
+        match=r"^assets_sources: net: exactly one of huggingface, url and folder is needed (given: none)$",
     ):
         by_role_vars({**ROLE_VARS, "assets_sources": [{"name": "net"}]})
 
 
 def test_a_source_that_was_not_listed_is_of_another_host(tmp_path: Path) -> None:
     role_vars = {**ROLE_VARS, "assets_cache": str(tmp_path)}
-    reported = "^assets_sources: net is not among those of the first host, and must be the same$"
+    reported = (
+        "^assets_sources: net differs from those of the first host; assets_sources must be the same on all hosts$"
+    )
     with pytest.raises(VariableError, match=reported):
         by_role_vars(role_vars)
     (source,) = sources_of(role_vars)
@@ -127,8 +130,8 @@ def test_a_disk_that_is_too_small_is_refused_on_its_node_alone() -> None:
     (refusal,) = made.refusals
     assert (refusal.subject, refusal.sentence) == (
         ONE,
-        f"512.0 MiB are free in {ROOT}, and 1.0 GiB are needed there for net. "
-        "Remedy: make room, or set assets_path to a folder on a larger disk",
+        f"512.0 MiB are free in {ROOT}, but 1.0 GiB are needed there for net. Remedy: free space there, or set "
+        "assets_path to a folder on a larger disk",
     )
     # What an interrupted transfer has left counts.
     assert not plan(host(free=1 << 29, came=1 << 29 | 1 << 20)).refusals
@@ -137,8 +140,8 @@ def test_a_disk_that_is_too_small_is_refused_on_its_node_alone() -> None:
 def test_a_file_system_that_nodes_share_is_refused() -> None:
     (refusal,) = plan(host(kind="nfs4")).refusals
     assert refusal.sentence == (
-        f"{ROOT} is on nfs4, which several nodes may have mounted, and each would write there. "
-        "Remedy: set assets_path to a folder on a disk of the node's own"
+        f"{ROOT} is on nfs4; several nodes may have it mounted, and each of them would write there. Remedy: set "
+        "assets_path to a folder on a disk of the node's own"
     )
     assert not plan(host(WHOLE, kind="nfs4")).refusals
 

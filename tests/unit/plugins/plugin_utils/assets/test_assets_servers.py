@@ -161,7 +161,7 @@ def test_a_server_that_does_not_say_how_much_it_has_is_refused(odd: Odd, tmp_pat
 def test_a_server_that_does_not_answer_is_named(tmp_path: Path) -> None:
     gone = Hub()
     gone.server_close()
-    with pytest.raises(AssetError, match=r"set: 127\.0\.0\.1 cannot be asked \(Connection refused\)"):
+    with pytest.raises(AssetError, match=r"set: 127\.0\.0\.1 cannot be queried \(Connection refused\)"):
         Cache(tmp_path, http(), token=False).resolve(of_url(f"{gone.address}/files/set.csv"))
 
 
@@ -203,7 +203,9 @@ def test_a_small_file_that_was_changed_on_the_way_is_not_written(tmp_path: Path)
     hub.repositories = {"team/net": {"main": {"config.json": b'{"a": 1}'}}}
     (source,) = sources([{"name": "net", "huggingface": {"repository": "team/net"}}], hub.address)
     try:
-        with pytest.raises(AssetError, match=r"net: config\.json did not arrive as the hub has it\. Remedy: run again"):
+        with pytest.raises(
+            AssetError, match=r"net: config\.json arrived with other content than the hub states\. Remedy: run again"
+        ):
             Cache(tmp_path, OnTheWay(hub.address), token=False).resolve(source)
     finally:
         hub.close()
@@ -239,11 +241,11 @@ def test_a_file_of_the_controller_is_never_fetched(tmp_path: Path) -> None:
     (source,) = sources([{"name": "mine", "folder": str(tmp_path / "data")}], "https://hub.example")
     made = Cache(tmp_path / "cache", http(), token=False)
     found = made.resolve(source)
-    with pytest.raises(AssetError, match=r"mine: a\.csv has changed on the controller meanwhile"):
+    with pytest.raises(AssetError, match=r"mine: a\.csv has changed on the controller during the transfer"):
         made.fetch(source, found, found.files[0])
 
 
 @pytest.mark.parametrize("items", [5, {"name": "a"}, "a", None])
 def test_what_is_no_list_of_sources_is_one_error(items: object) -> None:
-    with pytest.raises(AssetError, match="this is no list"):
+    with pytest.raises(AssetError, match="this is not a list"):
         sources(items, "https://hub.example")

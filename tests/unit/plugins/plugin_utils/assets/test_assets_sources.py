@@ -50,7 +50,7 @@ def test_what_is_understood() -> None:
 @pytest.mark.parametrize(
     ("item", "reported"),
     [
-        ("net", "item 1: this is no mapping. Remedy: give name and one of huggingface, url and folder"),
+        ("net", "item 1: this is not a mapping. Remedy: give name and one of huggingface, url and folder"),
         (
             {"folder": "/x"},
             "item 1: name is not the name of a folder. Remedy: use letters, digits, dots, hyphens and underscores",
@@ -59,14 +59,14 @@ def test_what_is_understood() -> None:
             {"name": "../x", "folder": "/x"},
             "../x: name is not the name of a folder. Remedy: use letters, digits, dots, hyphens and underscores",
         ),
-        ({"name": "x"}, "x: one of huggingface, url and folder is needed, and none is given. Remedy: give one"),
+        ({"name": "x"}, "x: exactly one of huggingface, url and folder is needed (given: none). Remedy: give one"),
         (
             {"name": "x", "folder": "/x", "url": "http://h/x"},
-            "x: one of huggingface, url and folder is needed, and url and folder is given. Remedy: give one",
+            "x: exactly one of huggingface, url and folder is needed (given: url and folder). Remedy: give one",
         ),
         (
             {"name": "x", "folder": "/x", "unpack": True},
-            "x: unpack is not understood beside folder. Remedy: see docs/assets.md",
+            "x: unknown key unpack with folder. Remedy: see docs/assets.md",
         ),
         (
             {"name": "x", "url": "ftp://h/x"},
@@ -83,13 +83,16 @@ def test_what_is_understood() -> None:
         ),
         (
             {"name": "x", "huggingface": {"repository": "a/b/c"}},
-            "x: huggingface.repository is no repository. Remedy: write owner/name",
+            "x: huggingface.repository is not a repository. Remedy: write owner/name",
         ),
-        ({"name": "x", "huggingface": "a/b"}, "x: huggingface.repository is no repository. Remedy: write owner/name"),
-        ({"name": "x", "huggingface": 7}, "x: huggingface.repository is no repository. Remedy: write owner/name"),
+        (
+            {"name": "x", "huggingface": "a/b"},
+            "x: huggingface.repository is not a repository. Remedy: write owner/name",
+        ),
+        ({"name": "x", "huggingface": 7}, "x: huggingface.repository is not a repository. Remedy: write owner/name"),
         (
             {"name": "x", "huggingface": {"repository": "a/b", "branch": "x"}},
-            "x: huggingface.branch is not understood. Remedy: see docs/assets.md",
+            "x: unknown key huggingface.branch. Remedy: see docs/assets.md",
         ),
         (
             {"name": "x", "huggingface": {"repository": "a/b", "kind": "space"}},
@@ -97,7 +100,7 @@ def test_what_is_understood() -> None:
         ),
         (
             {"name": "x", "huggingface": {"repository": "a/b", "files": "*.json"}},
-            "x: huggingface.files is no list. Remedy: give a list of patterns, such as *.json",
+            "x: huggingface.files is not a list. Remedy: give a list of patterns, such as *.json",
         ),
     ],
 )
@@ -109,12 +112,14 @@ def test_what_is_not_understood_is_one_sentence(item: Any, reported: str) -> Non
 
 def test_names_and_the_hub_are_checked() -> None:
     with pytest.raises(
-        AssetError, match=r"^assets_sources: NET: there are two of this name\. Remedy: give each a name of"
+        AssetError, match=r"^assets_sources: NET: another entry has the same name\. Remedy: give each a name of"
     ):
         sources([NET, {"name": "NET", "folder": "/x"}], HUB)
-    with pytest.raises(AssetError, match=r"^assets_sources: this is no list\. Remedy: "):
+    with pytest.raises(AssetError, match=r"^assets_sources: this is not a list\. Remedy: "):
         sources("net", HUB)
-    with pytest.raises(AssetError, match=r"^assets_sources: net: assets_huggingface_endpoint is no address\. Remedy: "):
+    with pytest.raises(
+        AssetError, match=r"^assets_sources: net: assets_huggingface_endpoint is not an address\. Remedy: "
+    ):
         sources([NET], "hub.example")
 
 
@@ -149,14 +154,15 @@ def test_no_path_that_is_taken_leads_out(path: str) -> None:
 def test_a_reply_that_is_none_is_reported(reply: Any) -> None:
     (source,) = sources([NET], HUB)
     with pytest.raises(
-        AssetError, match=r"^assets_sources: net: the reply of hub\.example is not understood \(.*\)\. Remedy: check"
+        AssetError,
+        match=r"^assets_sources: net: the reply of hub\.example has an unexpected form \(.*\)\. Remedy: check",
     ):
         parse_info(source, reply)
 
 
 def test_a_hub_that_lists_a_path_outside_is_refused() -> None:
     (source,) = sources([NET], HUB)
-    with pytest.raises(AssetError, match=r"the repository lists '\.\./x', which is no path of a file"):
+    with pytest.raises(AssetError, match=r"the repository lists '\.\./x', which is not the path of a file"):
         parse_info(source, {"sha": "c" * 40, "siblings": [{"rfilename": "../x", "size": 1, "blobId": "b" * 40}]})
 
 

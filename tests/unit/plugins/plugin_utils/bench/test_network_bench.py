@@ -119,7 +119,7 @@ def test_figures_of_sockets_are_marked_where_hcas_were_chosen(
     assert (len(notes) == 1) is marked
     for note in notes:
         assert note.startswith(
-            "gpu1, gpu2: NCCL fell back to sockets (eth0), and nccl_env chose the HCAs mlx5_0:1: these are the figures "
+            "gpu1, gpu2: NCCL fell back to sockets (eth0), but nccl_env chose the HCAs mlx5_0:1: these are the figures "
             "of sockets. Most likely: there is no libibverbs. Remedy: the image (without Docker, "
         )
         assert f"{kind}: {note}." in table(judged({kind: result}))

@@ -88,18 +88,18 @@ def entry(**changes: Any) -> list[dict[str, Any]]:
 @pytest.mark.parametrize(
     ("text", "reported"),
     [
-        ("{", "it is no JSON (Expecting property name"),
-        ("[]", "it is no mapping"),
-        (document(format=2), "its format is 2, and this collection reads format 1"),
+        ("{", "it is not JSON (Expecting property name"),
+        ("[]", "it is not a mapping"),
+        (document(format=2), "its format is 2, but this collection reads format 1"),
         (document(files={}), "made_for, image or files is missing"),
         (document(made_for={}), "made_for.variables or made_for.systems is missing"),
-        (document(files=[3]), "an entry of files is no mapping"),
-        (document(files=entry(path="../etc/passwd")), "'../etc/passwd' is no path below the bundle"),
-        (document(files=entry(path="/etc/passwd")), "'/etc/passwd' is no path below the bundle"),
-        (document(files=entry(path="manifest.json")), "'manifest.json' is no path below the bundle"),
+        (document(files=[3]), "an entry of files is not a mapping"),
+        (document(files=entry(path="../etc/passwd")), "'../etc/passwd' is not a path below the bundle"),
+        (document(files=entry(path="/etc/passwd")), "'/etc/passwd' is not a path below the bundle"),
+        (document(files=entry(path="manifest.json")), "'manifest.json' is not a path below the bundle"),
         (document(files=entry(size=True)), "apt/debian-12-amd64/one.deb has no size"),
         (document(files=entry(sha256="AB" * 32)), "apt/debian-12-amd64/one.deb has no SHA-256"),
-        (document(files=entry(kind="virus")), "apt/debian-12-amd64/one.deb is of no known kind ('virus')"),
+        (document(files=entry(kind="virus")), "apt/debian-12-amd64/one.deb is of an unknown kind ('virus')"),
         (document(files=entry() + entry()), "apt/debian-12-amd64/one.deb is in it twice"),
     ],
 )
@@ -121,8 +121,8 @@ def test_a_path_that_is_inside_never_leads_out(path: str) -> None:
         ((3, "ab" * 32), None),
         (None, "apt/debian-12-amd64/one.deb is missing"),
         ("Permission denied", "apt/debian-12-amd64/one.deb cannot be read (Permission denied)"),
-        ((2, "ab" * 32), "apt/debian-12-amd64/one.deb has 2 bytes, and should have 3"),
-        ((3, "cd" * 32), "apt/debian-12-amd64/one.deb is damaged (its SHA-256 is another)"),
+        ((2, "ab" * 32), "apt/debian-12-amd64/one.deb has 2 bytes, but should have 3"),
+        ((3, "cd" * 32), "apt/debian-12-amd64/one.deb is damaged (its SHA-256 differs)"),
     ],
 )
 def test_damage_is_reported_of_the_file(found: Any, text: str | None) -> None:
@@ -144,9 +144,9 @@ def test_all_that_is_damaged_is_one_problem_with_its_remedy() -> None:
         ({"a": "1"}, {"a": "1"}, []),
         ({"a": 1}, {"a": "1"}, []),
         ({"a": ["x"]}, {"a": ("x",)}, []),
-        ({"a": "1"}, {"a": "2"}, ['a: "1", and now it is "2"']),
-        ({"a": "1"}, {}, ['a: "1", and now it is null']),
-        ({}, {"b": ["x"]}, ['b: null, and now it is ["x"]']),
+        ({"a": "1"}, {"a": "2"}, ['a: "1", but now it is "2"']),
+        ({"a": "1"}, {}, ['a: "1", but now it is null']),
+        ({}, {"b": ["x"]}, ['b: null, but now it is ["x"]']),
     ],
 )
 def test_another_value_of_a_variable_is_named(made: dict[str, Any], now: dict[str, Any], reported: list[str]) -> None:
@@ -172,10 +172,10 @@ IMAGE = {"name": "swarmspeed/lab:a6ca4d9a21da45c2", "id": "sha256:1", "path": "i
 )
 def test_an_image_of_an_earlier_release_is_refused_by_what_it_lacks(image: dict[str, str], lacks: str) -> None:
     assert [problem.line() for problem in check_image(manifest(image=image), "/srv/bundle")] == [
-        "cluster_bundle: was made on 2026-11-22T10:00:00Z, and its image swarmspeed/lab:a6ca4d9a21da45c2 lacks "
+        "cluster_bundle: was made on 2026-11-22T10:00:00Z, but its image swarmspeed/lab:a6ca4d9a21da45c2 lacks "
         f"{lacks}, which this release of the collection puts into it. Remedy: make it again where there is internet "
-        "(ansible-playbook bundle.yml -i INVENTORY -e cluster_bundle=/srv/bundle; it fetches only what is missing), "
-        "and copy the folder again."
+        "access (ansible-playbook bundle.yml -i INVENTORY -e cluster_bundle=/srv/bundle; it fetches only what is "
+        "missing), and copy the folder again."
         for _one in [lacks]
         if lacks
     ]
@@ -201,10 +201,10 @@ FIT = {"systems": ["debian-12-amd64"], "accelerator_made_for": "cpu", "accelerat
     [
         ({}, []),
         ({**FIT, "systems": ["debian-12-amd64", "debian-13-amd64"]}, []),
-        (FIT, ["lab2: is debian-13-amd64, and the bundle holds packages for debian-12-amd64"]),
+        (FIT, ["lab2: the system is debian-13-amd64, but the bundle contains packages for debian-12-amd64"]),
         (
             {**FIT, "systems": ["debian-13-amd64"], "accelerator": "cuda"},
-            ["cluster_bundle: was made with cluster_accelerator: cpu, and these hosts compute with cuda"],
+            ["cluster_bundle: was made with cluster_accelerator: cpu, but these hosts compute with cuda"],
         ),
     ],
 )
@@ -249,21 +249,21 @@ def test_damaged_missing_cut_and_outdated_are_distinguished(tmp_path: Path) -> N
     (tmp_path / "apt/x/one.deb").write_bytes(b"0ne")
     (tmp_path / "image/00.tar").write_bytes(b"ima")
     assert problems(tmp_path) == [
-        "apt/x/one.deb is damaged (its SHA-256 is another), image/00.tar has 3 bytes, and should have 5"
+        "apt/x/one.deb is damaged (its SHA-256 differs), image/00.tar has 3 bytes, but should have 5"
     ]
     (tmp_path / "image/00.tar").unlink()
     (tmp_path / "apt/x/one.deb").write_bytes(b"one")
     assert problems(tmp_path, docker_source="docker") == [
         "image/00.tar is missing",
-        'was made on 2026-11-22T10:00:00Z with docker_source: "distribution", and now it is "docker"',
+        'was made on 2026-11-22T10:00:00Z with docker_source: "distribution", but now it is "docker"',
     ]
     (tmp_path / MANIFEST).write_text("{}", encoding="utf-8")
     assert problems(tmp_path) == [
-        f"{tmp_path}/manifest.json is no manifest: its format is None, and this collection reads format 1"
+        f"{tmp_path}/manifest.json is not a manifest: its format is None, but this collection reads format 1"
     ]
     (tmp_path / MANIFEST).unlink()
     assert problems(tmp_path) == [
-        f"{tmp_path} has no manifest.json, which is written last: it is no bundle, or not finished"
+        f"{tmp_path} has no manifest.json, which is written last: it is not a bundle, or not finished"
     ]
 
 
@@ -278,8 +278,8 @@ def test_what_was_read_and_not_touched_is_not_read_again(tmp_path: Path, monkeyp
     before = path.stat()
     path.write_bytes(b"0ne")
     os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
-    assert problems(tmp_path) == ["apt/x/one.deb is damaged (its SHA-256 is another)"]
-    assert problems(tmp_path) == ["apt/x/one.deb is damaged (its SHA-256 is another)"]
+    assert problems(tmp_path) == ["apt/x/one.deb is damaged (its SHA-256 differs)"]
+    assert problems(tmp_path) == ["apt/x/one.deb is damaged (its SHA-256 differs)"]
     for memory in verified.place().iterdir():
         memory.write_text("{", encoding="utf-8")
     path.write_bytes(b"one")

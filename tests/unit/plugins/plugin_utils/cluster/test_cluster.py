@@ -50,10 +50,10 @@ REMEDY = " Remedy: take the host out of the inventory, or set cluster_accelerato
 @pytest.mark.parametrize(
     ("wanted", "has_gpu", "message"),
     [
-        ("auto", {"a": True, "b": False}, "b: no NVIDIA GPU was found there, but a has one." + REMEDY),
-        ("cuda", {"a": True, "b": False, "c": True}, "b: no NVIDIA GPU was found there, but a, c have one." + REMEDY),
-        ("auto", {"a": False, "b": False, "c": True}, "a, b: no NVIDIA GPU was found there, but c has one." + REMEDY),
-        ("cuda", {"a": False}, "a: no NVIDIA GPU was found there, but cluster_accelerator is cuda." + REMEDY),
+        ("auto", {"a": True, "b": False}, "b: no NVIDIA GPU found, but a has one." + REMEDY),
+        ("cuda", {"a": True, "b": False, "c": True}, "b: no NVIDIA GPU found, but a, c have one." + REMEDY),
+        ("auto", {"a": False, "b": False, "c": True}, "a, b: no NVIDIA GPU found, but c has one." + REMEDY),
+        ("cuda", {"a": False}, "a: no NVIDIA GPU found, but cluster_accelerator is cuda." + REMEDY),
     ],
 )
 def test_a_mixture_of_accelerators_is_refused(wanted: str, has_gpu: dict[str, bool], message: str) -> None:
@@ -205,7 +205,7 @@ def test_a_gpu_whose_driver_is_broken_still_counts_as_one() -> None:
     nodes = {"a": facts("192.168.7.11", 8), "b": facts("192.168.7.12", 0, ("the driver is not loaded",))}
     assert cluster_view(["a", "b"], nodes)["accelerator"] == "cuda"
     nodes["b"]["gpu"]["problems"] = []
-    with pytest.raises(ClusterError, match=r"^b: no NVIDIA GPU was found there, but a has one\."):
+    with pytest.raises(ClusterError, match=r"^b: no NVIDIA GPU found, but a has one\."):
         cluster_view(["a", "b"], nodes)
 
 
@@ -227,7 +227,7 @@ def test_addresses_given_by_hand_are_the_underlay() -> None:
     with pytest.raises(UnderlayError) as error:
         cluster_view(["a", "b"], nodes, underlay_subnet="128.0.0.0/1", own_addresses=own)
     assert str(error.value) == (
-        "cluster_underlay_subnet and cluster_address are both set, and each says which network is used. "
+        "cluster_underlay_subnet and cluster_address are both set, but only one of them can choose the network. "
         "Remedy: remove one of them."
     )
 

@@ -63,9 +63,9 @@ def test_the_underlay_is_the_addresses_of_the_hosts() -> None:
         ),
         (
             {**GIVEN, "server2": "192.0.2.80"},
-            "server2 (has ens3 198.51.100.9/32) is to be reached at 192.0.2.80, which no interface there that is up "
-            "has. Remedy: set cluster_address to an address that the host itself has, not to one that is translated on "
-            "the way to it.",
+            "server2 (has ens3 198.51.100.9/32) should be reached at 192.0.2.80, but no active interface there has "
+            "that address. Remedy: set cluster_address to an address that the host itself has, not to one that is "
+            "translated on the way to it.",
         ),
         (
             dict.fromkeys(GIVEN, "203.0.113.7"),
@@ -75,7 +75,7 @@ def test_the_underlay_is_the_addresses_of_the_hosts() -> None:
         *(
             (
                 {**GIVEN, "server1": text},
-                f"server1: cluster_address is '{text}', at which no other host reaches it. Remedy: set it to an IPv4 "
+                f"server1: cluster_address is '{text}', at which no other host can reach it. Remedy: set it to an IPv4 "
                 "address of the host, such as 203.0.113.7.",
             )
             for text in ("server1.example.com", "2001:db8::7", "127.0.0.1", "0.0.0.0", "203.0.113.7/24", "224.0.0.1")
@@ -91,7 +91,7 @@ def test_addresses_that_make_no_underlay(given_by_hand: dict[str, str], text: st
 def test_an_interface_that_is_down_does_not_count() -> None:
     hosts = {**RENTED, "server2": host(interface("ens3", "198.51.100.9/24", state="down"))}
     with pytest.raises(
-        UnderlayError, match=r"^server2 \(has no IPv4 address .*\) is to be reached at 198\.51\.100\.9,"
+        UnderlayError, match=r"^server2 \(has no IPv4 address .*\) should be reached at 198\.51\.100\.9,"
     ):
         given_underlay(hosts, GIVEN)
 

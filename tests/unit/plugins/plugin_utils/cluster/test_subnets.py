@@ -75,7 +75,7 @@ def test_pick_subnet(pool: Any, prefix: int, taken: Any, expected: str | None) -
             "No /30 is free in 10.0.0.0/29. In use: host 0, host 1, host 2, host 3, host 4 and 3 more. "
             "Name another address pool.",
         ),
-        ([], 24, [], "No address pool is given to pick a subnet from."),
+        ([], 24, [], "No address pool is given to choose a subnet from."),
         ("10.0.0.0/24", 16, [], "the address pool 10.0.0.0/24: no subnet with prefix length 16 fits; give 24 to 30."),
         ("10.0.0.0/8", 31, [], "the address pool 10.0.0.0/8: no subnet with prefix length 31 fits; give 8 to 30."),
         ("10.0.0.1/8", 24, [], "the address pool: '10.0.0.1/8' has bits set right of its prefix; write 10.0.0.0/8."),

@@ -265,11 +265,11 @@ def test_three_hosts_with_one_address() -> None:
 
 
 REMEDY = (
-    "Put all hosts on one subnet, set cluster_underlay_subnet to a network in which each has an address, or, where a "
-    "router joins their networks, cluster_address for each host."
+    "Do one of these: connect all hosts to one subnet; set cluster_underlay_subnet to a network in which each has an "
+    "address; or, for routed networks, set cluster_address on every host."
 )
 OVERLAY = (
-    "Put all hosts on one subnet. Or, where a router joins their networks, use an overlay, which crosses it: "
+    "Connect all hosts to one subnet. Or, for routed networks, use an overlay: "
     "cluster_network_mode: overlay, and cluster_underlay_subnet: {}, which holds an address of each."
 )
 

@@ -115,7 +115,7 @@ CASES: dict[str, tuple[list[Event], list[str]]] = {
     "what follows from an error": (
         [
             *(Play("", HOSTS), Task("Report", "docker")),
-            *failed("{host}: nothing is done here, as gpu2: its engine is of another origin.", "gpu1", "gpu3"),
+            *failed("{host}: skipped because of gpu2: its engine is of another origin.", "gpu1", "gpu3"),
             *failed("{host}: its engine is of another origin.", "gpu2"),
         ],
         [

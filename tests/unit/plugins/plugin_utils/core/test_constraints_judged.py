@@ -85,13 +85,13 @@ PORT = {"kind": "port", "min": 1024, "except": [7946], "example": 4789}
             {"kind": "line", "distinct": True},
             ["a", "a"],
             {"type": "list", "elements": "str"},
-            "[1]: 'a' stands there twice. remove one of them",
+            "[1]: 'a' is listed twice. remove one of them",
         ),
         (
             {"keys": {"http": "proxy", "https": "proxy"}},
             {"htpp": "p"},
             {"type": "dict"},
-            ": has 'htpp', and takes http, https. correct or remove it",
+            ": unknown key 'htpp'; known keys are http, https. correct or remove it",
         ),
         (
             {"keys": {"name": "docker_name"}, "needs": ["name"]},
@@ -177,7 +177,7 @@ def test_two_variables_of_a_host_differ() -> None:
     rules = read_constraints({"ssh_trust": {"a": {"kind": "port", "differs_from": ["b"]}, "b": "port"}})
     assert list(check_relations(rules, {"a": 1, "b": 2})) == list(check_relations(rules, {"a": 1})) == []
     ((name, fault),) = check_relations(rules, {"a": 2222, "b": "2222"})
-    assert (name, fault.text, fault.remedy) == ("a", "2222 is b, too", "give one of them another value")
+    assert (name, fault.text, fault.remedy) == ("a", "2222 is also the value of b", "give one of them another value")
 
 
 ANY = st.recursive(

@@ -99,9 +99,9 @@ def test_what_is_unpacked_and_removed(listed: list[str], found: Any, expected: A
 def test_how_it_is_reported() -> None:
     made = plan(PYTHON, DEBUGGER, found={**there(A, intact=False), **there(D)})
     assert [drift_text(one) for one in made.changes if "VS Code" in one.what] == [
-        f"VS Code extension {PYTHON} is removed from its folder or from VS Code's list, wanted is unpacked",
+        f"VS Code extension {PYTHON} is removed from its folder or from VS Code's list, but should be unpacked",
         f"VS Code extension {DEBUGGER} is missing",
-        "VS Code extension me.d-1.0 is there and should not be",
+        "VS Code extension me.d-1.0 exists, but should not",
     ]
 
 
@@ -111,13 +111,13 @@ def test_how_it_is_reported() -> None:
         (
             ["vscode/none.vsix"],
             {},
-            f"{OPTION}: vscode/none.vsix is no file of assets_sources. Remedy: write NAME/FILE, with the name of an "
+            f"{OPTION}: vscode/none.vsix is not a file of assets_sources. Remedy: write NAME/FILE, with the name of an "
             "asset that has it",
         ),
         (
             ["/data/assets/vscode/python.vsix"],
             {},
-            f"{OPTION}: /data/assets/vscode/python.vsix is no file of assets_sources. Remedy: write NAME/FILE, with "
+            f"{OPTION}: /data/assets/vscode/python.vsix is not a file of assets_sources. Remedy: write NAME/FILE, with "
             "the name of an asset that has it",
         ),
         (
@@ -141,7 +141,7 @@ def test_what_cannot_be_had_is_refused(listed: list[str], desired: dict[str, Any
 
 @pytest.mark.parametrize("listed", [["../x"], ["vscode/../one/x.vsix"], ["vscode//python.vsix"], [""], ["vscode"]])
 def test_a_path_that_leads_elsewhere_is_no_file_of_an_asset(listed: list[str]) -> None:
-    assert "is no file of assets_sources" in plan(*listed).refusals[0].text
+    assert "is not a file of assets_sources" in plan(*listed).refusals[0].text
 
 
 def test_a_list_of_files_that_is_damaged_has_none() -> None:

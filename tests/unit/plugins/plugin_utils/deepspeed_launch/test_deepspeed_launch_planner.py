@@ -168,7 +168,7 @@ def test_how_rank_0_is_reached(desired: dict[str, Any], address: str) -> None:
         (
             HOSTFILE,
             file("gpu1 slots=2\ngpu2 slots=2\n", mode="0600"),
-            "is mode 0600, owner 0, group 0, wanted is mode 0644",
+            "is mode 0600, owner 0, group 0, but should be mode 0644",
         ),
         (HOSTFILE, file(""), "has other content"),
         (DS_CONFIG, file("{}\n"), "has other content"),
@@ -444,7 +444,7 @@ def test_a_trainer_needs_no_variable(tmp_path: Path) -> None:
     )
     assert task_input(made)["integration"] == (
         "Integration: huggingface, because train.py line 1 imports transformers.Trainer. The script gets "
-        "ds_config.json by --deepspeed."
+        "ds_config.json through --deepspeed."
     )
     assert task_input(made)["ds_config"]["train_micro_batch_size_per_gpu"] == "auto"
     assert DS_CONFIG in {what for dummy, what in shown(made)} and made.refusals == ()
@@ -496,7 +496,7 @@ def test_two_configurations_are_refused_before_anything_is_changed(tmp_path: Pat
     made = of_source(tmp_path, TRAINER, deepspeed_launch_args=["--deepspeed", "my.json"])
     assert made.changes == () and {refusal.subject for refusal in made.refusals} == set(HOSTS)
     assert made.refusals[0].sentence == (
-        "deepspeed_launch_args has --deepspeed, and the script gets the cluster's ds_config.json as well. Remedy: "
+        "deepspeed_launch_args has --deepspeed, but the script also gets the cluster's ds_config.json. Remedy: "
         "write it into deepspeed_launch_ds_config instead, or set deepspeed_launch_integration: none"
     )
     own: dict[str, Any] = {"deepspeed_launch_args": ["--deepspeed", "my.json"], "deepspeed_launch_integration": "none"}

@@ -17,8 +17,10 @@ RUNS = {"installed": True, "running": True}
 STOPPED = {"installed": True, "running": False}
 NONE: dict[str, bool] = {}
 CONTAINERS = {"deepspeed_launch_runtime": "container"}
-STARTS = "the Docker engine does not run, which {} needs. Remedy: site.yml --tags docker,{}, which starts it"
-INSTALLS = "there is no Docker engine, which {} needs. Remedy: site.yml --tags docker,{}, which installs it"
+STARTS = "role {} needs the Docker engine, which is not running. Remedy: site.yml --tags docker,{}, which starts it"
+INSTALLS = (
+    "role {} needs the Docker engine, which is not installed. Remedy: site.yml --tags docker,{}, which installs it"
+)
 
 
 def refused(tags: list[str], skipped: list[str] | None = None, **engines: dict[str, bool]) -> list[tuple[str, str]]:
@@ -55,8 +57,8 @@ def test_ports_kept_from_a_swarm_matter_to_the_role_swarm_alone() -> None:
     assert not list(missing_engines(facts, {"gpu1": CONTAINERS}, PLANNED, ["training_image"]))
     (found,) = missing_engines(facts, {"gpu1": CONTAINERS}, PLANNED, ["swarm"])
     assert found.sentence == (
-        "the Docker engine has kept ports from a swarm that it has left, which swarm needs. Remedy: site.yml --tags"
-        " docker,swarm, which restarts it"
+        "role swarm needs ports that the Docker engine still holds of a swarm that it has left. Remedy: site.yml "
+        "--tags docker,swarm, which restarts it"
     )
 
 

@@ -345,50 +345,50 @@ def test_our_source_stays_and_no_other_is_touched() -> None:
             host(packages=DEBIAN),
             {"source": "docker", "version": "27.5"},
             "docker_version is 27.5, from docker_source docker, but the engine here is 20.10.24+dfsg1-1+deb12u1 (it is "
-            "docker.io), and one kind is not replaced by another. Remedy: remove that engine yourself (its images and "
-            "containers stay below its data folder), or leave docker_version out to keep it",
+            "docker.io), and the role does not replace one kind by another. Remedy: remove that engine yourself (its "
+            "images and containers stay below its data folder), or leave docker_version out to keep it",
         ),
         (
             host(packages=CE),
             {"source": "keep", "version": "28"},
-            "docker_version is 28, the engine here is 5:27.5.1-1~debian.12~bookworm, and docker_source is keep. "
+            "docker_version is 28 and the engine here is 5:27.5.1-1~debian.12~bookworm, but docker_source is keep. "
             "Remedy: change the version yourself, or leave docker_version out",
         ),
         (
             host(packages=CE, held=["docker-ce"]),
             {"source": "docker", "version": "28"},
-            "docker-ce is on hold in version 5:27.5.1-1~debian.12~bookworm, and docker_version is 28. Remedy: apt-mark "
-            "unhold docker-ce if that may be, or leave docker_version out",
+            "docker-ce is on hold in version 5:27.5.1-1~debian.12~bookworm, but docker_version is 28. Remedy: apt-mark "
+            "unhold docker-ce if it may change, or leave docker_version out",
         ),
         (
             host(),
             {"source": "docker", "repository_key": ""},
-            "docker_repository_key is no public key as text (it begins with -----BEGIN PGP PUBLIC KEY BLOCK-----). "
-            "Remedy: correct it",
+            "docker_repository_key is not a public key as text (which begins with -----BEGIN PGP PUBLIC KEY "
+            "BLOCK-----). Remedy: correct it",
         ),
         (
             host(),
             {"source": "docker", "repository_url": "https://u:hunter2@m/x"},
-            "docker_repository_url holds a password, which everybody could read in apt's sources; write it into "
+            "docker_repository_url holds a password, which everyone could read in apt's sources; write it into "
             "/etc/apt/auth.conf.d on the hosts (apt_auth.conf(5)) and leave it out here. Remedy: correct it",
         ),
         (
             host(),
             {"proxy": {"htp": "http://x"}},
-            "docker_proxy has htp; it takes http, https and no_proxy. Remedy: correct it",
+            "docker_proxy has unknown keys (htp); known are http, https and no_proxy. Remedy: correct it",
         ),
         (host(), {"proxy": {"http": "x\ny"}}, "docker_proxy: http holds a line break. Remedy: correct it"),
         (
             host(packages=DEBIAN),
             {"config": {"debg": True}},
-            "/etc/docker/daemon.json: debg: is no key of daemon.json; the engine refuses or ignores it, perhaps "
+            "/etc/docker/daemon.json: debg: is not a key of daemon.json; the engine refuses or ignores it, perhaps "
             "'debug' is meant. Remedy: correct docker_daemon_config or the file",
         ),
         (
             host(),  # Debian 12's engine is known before it is installed
             {"config": {"proxies": {"http-proxy": "http://x"}}},
-            "/etc/docker/daemon.json: proxies: is known to engines from 23.0 on, and the engine here is 20.10; set it "
-            "by a systemd drop-in with HTTP_PROXY instead. Remedy: correct docker_daemon_config or the file",
+            "/etc/docker/daemon.json: proxies: is supported by engines from 23.0 on, but the engine here is 20.10; "
+            "set it by a systemd drop-in with HTTP_PROXY instead. Remedy: correct docker_daemon_config or the file",
         ),
         (
             host(packages=DEBIAN),
@@ -408,14 +408,14 @@ def test_our_source_stays_and_no_other_is_touched() -> None:
         (
             host(packages=DEBIAN, config={"live-restore": True}),
             {},
-            "/etc/docker/daemon.json: live-restore: is incompatible with swarm mode, so the engine joins no swarm; set "
-            "it to false or null. Remedy: correct docker_daemon_config or the file",
+            "/etc/docker/daemon.json: live-restore: is incompatible with swarm mode, so the engine cannot join a "
+            "swarm; set it to false or null. Remedy: correct docker_daemon_config or the file",
         ),
         (
             host(packages=CE, docker={"settings": engine_settings({"LiveRestoreEnabled": True})}),
             {},
-            "the engine runs with live-restore, which is incompatible with swarm mode. Remedy: take --live-restore out "
-            "of its unit, and restart it",
+            "the engine runs with live-restore, which is incompatible with swarm mode. Remedy: remove --live-restore "
+            "from its unit, and restart it",
         ),
         (
             host(
@@ -423,8 +423,8 @@ def test_our_source_stays_and_no_other_is_touched() -> None:
                 docker={"settings": engine_settings({"FirewallBackend": {"Driver": "nftables"}})},
             ),
             {},
-            "the engine runs with the nftables firewall backend, which is incompatible with swarm mode. Remedy: take "
-            "--firewall-backend out of its unit, and restart it",
+            "the engine runs with the nftables firewall backend, which is incompatible with swarm mode. Remedy: "
+            "remove --firewall-backend from its unit, and restart it",
         ),
     ],
 )
@@ -456,7 +456,7 @@ def test_an_engine_that_reads_another_file_is_named() -> None:
     (problem,) = plan(facts, swarm=False, config={"debug": True})["problems"]
     assert problem == (
         "the engine does not read /etc/docker/daemon.json: --config-file in /lib/systemd/system/docker.service names "
-        "/etc/mine.json. Remedy: take that flag out of the unit, or leave docker_daemon_config empty"
+        "/etc/mine.json. Remedy: remove that flag from the unit, or leave docker_daemon_config empty"
     )
 
 
@@ -537,8 +537,8 @@ def test_an_engine_that_runs_with_nftables(version: str, config: dict[str, Any],
     found = plan(facts)["problems"]
     assert [problem for problem in found if "nftables" in problem] == (
         [
-            "the engine runs with the nftables firewall backend, which is incompatible with swarm mode. Remedy: take "
-            "--firewall-backend out of its unit, and restart it"
+            "the engine runs with the nftables firewall backend, which is incompatible with swarm mode. Remedy: "
+            "remove --firewall-backend from its unit, and restart it"
         ]
         if refused
         else []

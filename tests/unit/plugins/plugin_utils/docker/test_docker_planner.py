@@ -228,8 +228,8 @@ def test_only_existing_accounts_are_added_and_none_is_created(accounts: Any) -> 
     (refusal, *others) = made.refusals
     assert not [other for other in others if "nosuchuser" in other.text]
     assert (refusal.role, refusal.subject) == ("docker", "gpu1")
-    assert refusal.text == "docker_users has 'nosuchuser', and there is no such account"
-    assert refusal.remedy == "create it (sudo adduser nosuchuser), or take it out of docker_users"
+    assert refusal.text == "docker_users has 'nosuchuser', but there is no such account"
+    assert refusal.remedy == "create it (sudo adduser nosuchuser), or remove it from docker_users"
     assert "nosuchuser" not in task_input(made)["users"]
     assert not [change for change in made.changes if "nosuchuser" in change.what]
 
@@ -244,7 +244,7 @@ def test_an_engine_that_has_kept_ports_of_a_swarm_is_restarted() -> None:
     made = plan(host(CE, docker=stale))
     (change,) = made.changes
     assert (change.what, change.after) == ("service docker.service", "restarted")
-    assert change.why == "port 7946, kept from a swarm that it has left"
+    assert change.why == "port 7946, held since it left a swarm"
     assert task_input(made)["restart_engine"] is True and not made.missing_consents
     assert made.facts["gpu1"]["docker"]["stale_swarm_ports"] == []
     runs = {**host(CE, "db")["docker"], "stale_swarm_ports": [7946]}
@@ -262,7 +262,7 @@ def test_what_is_refused_has_text_and_remedy() -> None:
     assert [(one.subject, one.text, one.remedy) for one in made.refusals] == [
         (
             "gpu1",
-            "docker_version is 28, the engine here is 5:27.5.1-1~debian.12~bookworm, and docker_source is keep",
+            "docker_version is 28 and the engine here is 5:27.5.1-1~debian.12~bookworm, but docker_source is keep",
             "change the version yourself, or leave docker_version out",
         )
     ]

@@ -36,7 +36,7 @@ def records(nodes: tuple[str, ...] = NODES, *, overlay: bool = True) -> dict[str
                 entry(to, "ssh", value=200),
             ]
             if overlay:
-                pairs.append(entry(to, "name", value=0.0, reported=f"ai-{to} leads to 10.0.0.2"))
+                pairs.append(entry(to, "name", value=0.0, reported=f"ai-{to} resolves to 10.0.0.2"))
                 pairs.append(entry(to, "tcp", value=0.2, reported="10.1.0.2 port 7946", end="outer"))
                 pairs.append(entry(to, "mtu", value=1400, reported="1400 bytes pass whole", end="outer"))
                 pairs += [entry(to, f"udp {port}", end="outer") for port in (4789, 7946)]
@@ -89,7 +89,7 @@ def test_a_port_of_vxlan_that_is_cut_is_reported_once_with_what_follows_left_out
     verdict = judge(wrong, WANTED)
     (text,) = verdict.problems
     assert text == (
-        "gpu1, gpu2 -> gpu3: between the hosts, UDP 4789: sent, and did not come in. Most likely: port closed: a "
+        "gpu1, gpu2 -> gpu3: between the hosts, UDP 4789: sent, but did not arrive. Most likely: port closed: a "
         "firewall on gpu3 or between the two drops 4789/udp, so no packet of the overlay arrives. Remedy: open "
         "4789/udp there; on the host itself by ansible-playbook site.yml --tags host."
     )
@@ -124,21 +124,21 @@ def test_a_host_that_nothing_reaches_is_one_problem() -> None:
         ("tcp", "outer", "10.1.0.2 port 2377: no answer", {}, "drops 2377/tcp"),
         ("tcp", "outer", "10.1.0.2 port 7946: Connection refused", {}, "the engine of gpu2 does not listen"),
         (
-            "mtu", "outer", "packets of 9000 bytes do not pass whole, those of 1400 do", {"value": 1400},
+            "mtu", "outer", "packets of 9000 bytes do not arrive unfragmented, those of 1400 do", {"value": 1400},
             "MTU: the interfaces claim more than the link between the hosts carries. Remedy: set the MTU of the "
             "interfaces to at most 1400 on all hosts",
         ),
         (
-            "mtu", "inner", "packets of 8950 bytes do not pass whole, those of 1350 do", {"value": 1350},
+            "mtu", "inner", "packets of 8950 bytes do not arrive unfragmented, those of 1350 do", {"value": 1350},
             "MTU: the overlay network claims more than the hosts' network carries. Remedy: remove overlay_network_mtu, "
             "or set it to at most 1400,",
         ),
         ("name", "inner", "ai-gpu2: Name or service not known", {}, "Most likely: DNS not converged"),
         (
-            "name", "inner", "ai-gpu2 leads to 10.0.0.9, and its address is 10.0.0.2", {},
+            "name", "inner", "ai-gpu2 resolves to 10.0.0.9, but its address is 10.0.0.2", {},
             "Most likely: another container has this name",
         ),
-        ("tcp", "inner", "10.0.0.2 port 29599: no answer", {}, "the overlay lost its way between the two"),
+        ("tcp", "inner", "10.0.0.2 port 29599: no answer", {}, "the overlay has no working path between the two"),
         (
             "tcp", "inner", "something else than gpu2 answers at 10.0.0.2 port 29599", {},
             "two containers with one address",
@@ -200,9 +200,9 @@ def test_of_two_nodes_the_clock_ahead_is_reported() -> None:
     [
         (
             None,
-            "gpu2: it gave no answer when the network was to be tried. Remedy: check the error of this node above.",
+            "gpu2: it did not answer when the network was tested. Remedy: check the error of this node above.",
         ),
-        ({"start": {"unreachable": True}, "end": None}, "gpu2: it gave no answer when the network was to be tried."),
+        ({"start": {"unreachable": True}, "end": None}, "gpu2: it did not answer when the network was tested."),
         (
             {"start": {"trouble": {"text": "its container ai-gpu2 does not run", "remedy": "start it"}}, "end": None},
             "gpu2: its container ai-gpu2 does not run. Remedy: start it.",

@@ -88,7 +88,7 @@ def test_another_interface_than_that_of_the_network_is_wrong(backend: str, more:
     good = {**GOOD, "log": [SOCKET]}
     section, (text,), _notes = judged(backend, gpu1=good, gpu2={**good, **more})
     assert not section["ok"]
-    assert text.startswith(f"gpu2: {backend} took eth1, and the training network is on eth0. Most likely: wrong")
+    assert text.startswith(f"gpu2: {backend} used eth1, but the training network is on eth0. Most likely: wrong")
     assert ("NCCL_SOCKET_IFNAME" if backend == "nccl" else "GLOO_SOCKET_IFNAME") in text
 
 
@@ -106,8 +106,8 @@ REMEDY = (
         (
             H100,
             "lo",
-            "Most likely: libibverbs found none of them, as its drivers are missing in the image, or the devices in "
-            "the container. ",
+            "Most likely: libibverbs found none of them, because its drivers are missing from the image, or the "
+            "devices from the container. ",
         ),
         (
             [DISABLED.replace("to 0", "to 1"), SOCKET],
@@ -122,7 +122,7 @@ def test_sockets_are_wrong_where_hcas_were_chosen(log: list[str], interface: str
     expected = dict.fromkeys(EXPECTED, interface)
     section, (text,), notes = judge_collective(answers, expected, "nccl", dict.fromkeys(EXPECTED, CHOSEN))
     assert text == (
-        f"gpu1, gpu2: NCCL fell back to sockets ({interface}), and nccl_env chose the HCAs mlx5_0:1,mlx5_2:1. "
+        f"gpu1, gpu2: NCCL fell back to sockets ({interface}), but nccl_env chose the HCAs mlx5_0:1,mlx5_2:1. "
         f"{why}{REMEDY}"
     )
     # The report takes it from here.
@@ -151,7 +151,7 @@ def test_nothing_fails_where_sockets_are_wanted_or_hcas_taken(
 def test_one_node_that_took_sockets_is_named_alone() -> None:
     answers = {"gpu1": {**GOOD, "log": [INFINIBAND]}, "gpu2": {**GOOD, "log": NO_LIBRARY}}
     section, (text,), _notes = judge_collective(answers, EXPECTED, "nccl", dict.fromkeys(EXPECTED, CHOSEN))
-    assert text.startswith("gpu2: NCCL fell back to sockets (eth0), and ") and not section["ok"]
+    assert text.startswith("gpu2: NCCL fell back to sockets (eth0), but ") and not section["ok"]
 
 
 def test_a_copy_through_the_hosts_memory_is_a_note() -> None:
@@ -161,7 +161,7 @@ def test_a_copy_through_the_hosts_memory_is_a_note() -> None:
     assert note == (
         "gpu1, gpu2: NCCL uses mlx5_0 without GPUDirect RDMA, so data passes through the host's memory. It needs the "
         "open kernel module (nvidia_driver_flavour: open) and a kernel with dma_buf (Linux 5.12 or later), not "
-        "nvidia_peermem, which is deprecated; on GPUs that are far from the HCA NCCL does without it on purpose."
+        "nvidia_peermem, which is deprecated; NCCL deliberately does without it on GPUs that are far from the HCA."
     )
     forged = {name: {**GOOD, "log": [INFINIBAND, f"{INDIRECT[:-7]}a\x1b[2J{'b' * 9000}'"]} for name in EXPECTED}
     assert judge_collective(forged, EXPECTED, "nccl")[1:] == ([], [])
@@ -172,16 +172,16 @@ def test_who_says_what_is_wrong_is_reported_and_not_who_waited() -> None:
     late = {"ok": False, "said": "Timed out after 41 seconds waiting for clients. 1/2 clients joined."}
     section, (text,), _notes = judged(gpu1=late, gpu2=wrong)
     assert text.startswith("gpu2: a collective of two seconds over all nodes (gloo): ")
-    assert "Unable to find address for: eth9. Most likely: wrong interface: there is none of that name." in text
+    assert "Unable to find address for: eth9. Most likely: wrong interface: there is no interface of that name." in text
     assert section["said"] == text and not section["ok"]
 
 
 @pytest.mark.parametrize(
     "reported, reason",
     [
-        ("Gloo connectFullMesh failed with [..] Connection refused", "its address is not one that the others reach"),
-        ("No module named 'torch'", "torch is not in what the ranks run in"),
-        ("Timed out after 41 seconds waiting for clients.", "a node did not come"),
+        ("Gloo connectFullMesh failed with [..] Connection refused", "the others cannot reach its address"),
+        ("No module named 'torch'", "torch is missing where the ranks run"),
+        ("Timed out after 41 seconds waiting for clients.", "a node did not take part"),
     ],
 )
 def test_each_end_has_its_reason(reported: str, reason: str) -> None:

@@ -171,7 +171,7 @@ def test_a_file_that_was_edited_or_has_another_mode() -> None:
     assert exclusions.before == "mine\n" and '"^docker\\.io$";\n' in exclusions.after
     assert {entry["path"] for entry in task_input(made)["files"]} == {LIMITS, EXCLUSIONS}
     drift = outcome(made, "", [])["drift"]["gpu1"]["host"]
-    assert f"{LIMITS} is mode 0666, owner 0, group 0, wanted is mode 0644, owner 0, group 0" in drift
+    assert f"{LIMITS} is mode 0666, owner 0, group 0, but should be mode 0644, owner 0, group 0" in drift
     assert f"{EXCLUSIONS} has other content" in drift
 
 
@@ -277,7 +277,8 @@ def test_somebody_elses_pip_conf_is_refused_where_ours_is_wanted() -> None:
     made = plan(host(files=theirs), host_pip_index="https://m")
     (refusal,) = made.refusals
     assert refusal.sentence.startswith(
-        f"{PIP} exists and is not ours: its first line does not say 'Kept by swarmspeed.cluster'. Remedy: write what"
+        f"{PIP} exists, but this collection did not create it: its first line does not contain 'Kept by "
+        "swarmspeed.cluster'. Remedy: add the settings"
     )
     assert PIP not in [entry["path"] for entry in task_input(made)["files"]] and PIP not in dict(shown(made)).values()
     left = plan(host(files=theirs))

@@ -39,7 +39,7 @@ def test_an_interrupted_dpkg_is_repaired_before_all_else(dpkg: dict[str, Any], b
     assert (first.what, first.before, first.after) == ("dpkg", before, "every package configured")
     assert task_input(made)["repair_dpkg"] is True and first.consent is None
     drift = outcome(made, "", [])["drift"]["gpu1"]["host"]
-    assert drift[0] == f"dpkg is {before}, wanted is every package configured"
+    assert drift[0] == f"dpkg is {before}, but should be every package configured"
 
 
 def test_a_dpkg_that_is_at_work_is_no_change_and_is_waited_for() -> None:

@@ -31,7 +31,7 @@ from tests.init_servers import given, server
             "asks for a password, or does not accept",
             "ssh-copy-id",
         ),
-        ("Host key verification failed.", "shows another host key than a moment ago", "fingerprint"),
+        ("Host key verification failed.", "presents another host key than a moment ago", "fingerprint"),
         ("The module interpreter '/usr/bin/python3' was not found.", "has no Python", "apt install python3"),
         ("It could not run: x. Remedy: make 'ping' succeed.", "cannot be read (It could not run: x)", "init again"),
         ("Connection\nreset", "cannot be read (Connection reset)", "init again"),

@@ -77,8 +77,8 @@ def test_many_have_a_line_a_node() -> None:
 
 def test_the_one_that_idles_is_named_with_its_rank_and_log() -> None:
     assert shown(results([97, 96], [98, 1]))[1] == [
-        "chat: GPU 1 of gpu2 (rank 3) idles at 1 %, while the others are at 97 %. Remedy: see what that rank waits for,"
-        " such as data, a lock or a debugger: gpu2:/srv/jobs/chat/ranks/rank-00003.log"
+        "chat: GPU 1 of gpu2 (rank 3) idles at 1 %, while the others are at 97 %. Remedy: find out what that rank "
+        "waits for, such as data, a lock or a debugger: gpu2:/srv/jobs/chat/ranks/rank-00003.log"
     ]
 
 
@@ -90,8 +90,8 @@ def test_those_are_none_that_idle(busy: list[float | None]) -> None:
 
 def test_where_none_computes() -> None:
     assert shown(results([0, 1], [0, 5]))[1] == [
-        "chat: none of its GPUs computes now. It loads data, saves a checkpoint, waits in a debugger or hangs; its log"
-        " says since when: /srv/jobs/chat/launcher.log"
+        "chat: none of its GPUs is computing. The job is loading data, saving a checkpoint, waiting in a debugger or "
+        "hanging; its log says since when: /srv/jobs/chat/launcher.log"
     ]
 
 

@@ -61,7 +61,7 @@ def shown(**change: Any) -> list[str]:
     return table(infos({"gpu1": {"jobs": [job(**change)]}}))[2:]
 
 
-BOUND = "digits is examined if it makes no progress for 60 s: as every pause may take as long"
+BOUND = "digits will be examined if it makes no progress for 60 s: as every pause may take as long"
 SENTENCE = (
     "digits, at 2026-11-28T10:00:00Z: no progress for 61 s (bound: 60 s). "
     "Rank 2 on gpu3 did not come to all_reduce 9: it sleeps in download, data.py:33. Remedy: see data.py:33. "
@@ -78,7 +78,7 @@ def test_status_shows_the_bound_and_the_last_finding() -> None:
 
 def test_a_job_that_woke_is_said_to_go_on_and_one_that_ended_well_shows_nothing() -> None:
     woke = {**FOUND, "woke": 91.0}
-    went_on = "digits: made no progress for 91 s until shortly after 2026-11-28T10:00:00Z, and went on"
+    went_on = "digits: made no progress for 91 s until shortly after 2026-11-28T10:00:00Z, then continued"
     assert shown(findings=[woke]) == [BOUND, went_on]
     assert shown(state="succeeded", findings=[woke]) == []
     assert shown(state="succeeded", findings=[FOUND]) == []
@@ -178,8 +178,8 @@ def test_doctor_judges_what_all_nodes_found(monkeypatch: pytest.MonkeyPatch) -> 
     assert lines == [
         f"digits (step 7): {FOUND['sentence']}. (certain)",
         "Remedy: see data.py:33.",
-        "gpu3: nothing is known of its ranks: Failed to connect to gpu3",
-        "gpu4: nothing is known of its ranks: it ended with exit code 1",
+        "gpu3: the state of its ranks is unknown: Failed to connect to gpu3",
+        "gpu4: the state of its ranks is unknown: it ended with exit code 1",
         "What each node found is in /srv/jobs/digits/hangs/request there.",
     ]
 
@@ -193,13 +193,13 @@ def test_what_is_no_examination_counts_as_none(monkeypatch: pytest.MonkeyPatch, 
     monkeypatch.setattr(judging, "judge", judge)
     lines = examined("digits", {"gpu1": {"jobs": [job()]}}, {"gpu1": packed("gpu1", examination=examination)})
     assert lines[0].startswith("digits (step 7): It is not known why the job makes no progress: ZeroDivisionError")
-    assert lines[2].startswith("gpu1: nothing is known of its ranks: ")
+    assert lines[2].startswith("gpu1: the state of its ranks is unknown: ")
 
 
 def test_doctor_says_where_there_is_nothing_to_examine() -> None:
     running: dict[str, Any] = {"gpu1": {"jobs": [job()]}, "gpu2": {"msg": "no answer", "unreachable": True}}
     lines = examined("chat", running, {})
-    assert lines[0] == "There is no job chat. Jobs that run: digits."
+    assert lines[0] == "There is no job chat. Running jobs: digits."
     assert lines[1].startswith("gpu2 cannot be reached")
     ended = examined("digits", {"gpu1": {"jobs": [job(state="failed")]}}, {})
-    assert ended == ["digits does not run: it is failed. Jobs that run: none."]
+    assert ended == ["digits is not running (failed). Running jobs: none."]

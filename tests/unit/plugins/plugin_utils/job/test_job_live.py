@@ -13,7 +13,7 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.job.live import
 
 GIB = 1 << 30
 IDLES = "chat: GPU 1 of gpu2 (rank 3) idles at 1 %, while the others are at 97 %."
-NONE = "chat: none of its GPUs computes now."
+NONE = "chat: none of its GPUs is computing."
 ETH = {"network": "Socket", "devices": ["eth0"], "interface": "=eth0", "hcas": ""}
 
 
@@ -71,7 +71,7 @@ def test_it_is_said_again_only_where_something_has_changed(console: Console) -> 
 def test_one_that_idles_is_named_now_and_then(console: Console) -> None:
     begun = console.after(0, 97, 97, 97, 1)
     assert len(begun) == 2 and begun[1].startswith(IDLES)
-    assert "Remedy: see what that rank waits for" in begun[1]
+    assert "Remedy: find out what that rank waits for" in begun[1]
     assert begun[1].endswith("gpu2:/srv/jobs/chat/ranks/rank-00003.log")
     assert console.after(AGAIN - 1, 97, 97, 97.5, 1) == []
     assert [line[: len(IDLES)] for line in console.after(1, 97, 97, 97, 1)] == [IDLES]
@@ -125,4 +125,4 @@ def test_ranks_that_do_not_come_are_a_warning_after_a_while(console: Console) ->
 
 def test_a_wrong_interface_is_a_warning_at_once(console: Console) -> None:
     lines = console.after(0, gpus={}, nccl=nccl(4, devices=["docker_gwbridge"]))
-    assert lines[1].startswith("chat: on gpu2 NCCL uses docker_gwbridge, and nccl_env chose eth0. Remedy: ")
+    assert lines[1].startswith("chat: on gpu2 NCCL uses docker_gwbridge, but nccl_env chose eth0. Remedy: ")

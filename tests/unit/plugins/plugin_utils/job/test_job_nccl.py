@@ -77,33 +77,34 @@ def test_nothing_is_wrong_with(nccl: dict[str, Any] | None) -> None:
     [
         (
             found(gpu1=ETH, gpu2=node("Socket", "docker_gwbridge")),
-            "on gpu2 NCCL uses docker_gwbridge, and nccl_env chose eth0. Remedy: take NCCL_SOCKET_IFNAME out of the"
+            "on gpu2 NCCL uses docker_gwbridge, but nccl_env chose eth0. Remedy: take NCCL_SOCKET_IFNAME out of the"
             " script, deepspeed_launch_environment and nccl_env_environment, and launch again",
         ),
         (
             found(gpu1=node("Socket", "eth0", "eth10")),
-            "on gpu1 NCCL uses eth10, and nccl_env chose eth0. Remedy: take NCCL_SOCKET_IFNAME out of the"
+            "on gpu1 NCCL uses eth10, but nccl_env chose eth0. Remedy: take NCCL_SOCKET_IFNAME out of the"
             " script, deepspeed_launch_environment and nccl_env_environment, and launch again",
         ),
         (
             found(gpu1=node("IB", "mlx5_0:1", "mlx5_9:1", hcas="=mlx5_0:1")),
-            "on gpu1 NCCL uses the HCAs mlx5_9:1, and nccl_env chose mlx5_0:1. Remedy: take NCCL_IB_HCA out of the"
+            "on gpu1 NCCL uses the HCAs mlx5_9:1, but nccl_env chose mlx5_0:1. Remedy: take NCCL_IB_HCA out of the"
             " script, deepspeed_launch_environment and nccl_env_environment, and launch again",
         ),
         (
             found(gpu1=IB, gpu2=node("Socket", "eth0", hcas="=mlx5_0:1")),
-            "on gpu2 NCCL fell back to sockets (eth0), and nccl_env chose the HCAs mlx5_0:1. Remedy: see the lines"
+            "on gpu2 NCCL fell back to sockets (eth0), but nccl_env chose the HCAs mlx5_0:1. Remedy: see the lines"
             f" NET/IB in gpu2:/srv/jobs/chat/ranks; {REMEDY}",
         ),
         (
             found(2, 2, gpu1=ETH, gpu2=ETH),
-            "the widest communicator of NCCL has 2 ranks, and the job has 4. If the script makes no groups of its own,"
-            " its parts train for themselves. Remedy: have it call init_process_group with the WORLD_SIZE and RANK that"
+            "the largest communicator of NCCL has 2 ranks, but the job has 4. If the script creates no groups of its "
+            "own, its parts train separately. Remedy: have it call init_process_group with the WORLD_SIZE and RANK that"
             " its launcher sets",
         ),
         (
             found(3, gpu1=ETH, gpu2=ETH),
-            "NCCL has connected 3 of 4 ranks so far. If it stays so, the others have not come or do not reach it."
+            "NCCL has connected 3 of 4 ranks so far. If this does not change, the others did not start or cannot "
+            "reach it."
             " Remedy: see the last lines of each rank below /srv/jobs/chat/ranks on its node, and run verify.yml",
         ),
     ],

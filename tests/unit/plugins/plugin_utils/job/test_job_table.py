@@ -144,8 +144,8 @@ def test_a_leader_that_did_not_answer() -> None:
     lines = table(results)
     assert lines[1].startswith("digits  running?")
     assert lines[2:] == [
-        "digits: only the part on gpu2 is known, as the node of rank 0 (gpu1) did not report it. " + ENDS,
-        "gpu1 cannot be reached, so what runs there is not known: no route to host. Check: ansible gpu1 -m ping",
+        "digits: only the part on gpu2 is known, because the node of rank 0 (gpu1) did not report the job. " + ENDS,
+        "gpu1 cannot be reached, so the state of its jobs is unknown: no route to host. Check: ansible gpu1 -m ping",
     ]
     results["gpu2"]["jobs"][0].update(state="stopped")
     assert table(results)[2].endswith("(gpu1) did not report it.")
@@ -202,7 +202,7 @@ def test_stopping_begins_where_the_job_is_led() -> None:
 def test_nothing_to_stop_is_reported() -> None:
     results = nodes("succeeded", "succeeded")
     for wanted, line in (
-        ("digits", "digits does not run: it is succeeded since 2026-11-22T10:00:00Z"),
+        ("digits", "digits is not running: succeeded since 2026-11-22T10:00:00Z"),
         ("other", "There is no job other. Jobs here: digits (succeeded)"),
         (None, "No job runs"),
     ):
@@ -222,32 +222,32 @@ EMPTY: dict[str, Any] = {"jobs": []}
         (
             {"gpu1": MUTE, "gpu2": MUTE},
             "digits",
-            ["gpu1, gpu2 did not answer, so what runs there is not known"],
+            ["gpu1, gpu2 did not answer, so the state of jobs there is unknown"],
         ),
         (
             {"gpu1": MUTE, "gpu2": {"msg": "jobs_dir: no"}},
             None,
-            ["gpu1, gpu2 did not answer, so what runs there is not known"],
+            ["gpu1, gpu2 did not answer, so the state of jobs there is unknown"],
         ),
         (
             {"gpu1": MUTE, "gpu2": EMPTY},
             "digits",
             [
                 "There is no job digits on gpu2. There are no jobs on gpu2",
-                "gpu1 did not answer, so what runs there is not known",
+                "gpu1 did not answer, so the state of jobs there is unknown",
             ],
         ),
         (
             {"gpu1": LEFT_OUT, "gpu2": EMPTY, "gpu3": LEFT_OUT},
             None,
-            ["No job runs on gpu2", "gpu1, gpu3 were not asked (--limit), so what runs there is not known"],
+            ["No job runs on gpu2", "gpu1, gpu3 were not queried (--limit), so the state of jobs there is unknown"],
         ),
         (
             {"gpu1": MUTE, "gpu2": LEFT_OUT, "gpu3": {"jobs": [job(state="succeeded")]}},
             "digits",
             [
-                "digits does not run: it is succeeded since 2026-11-22T10:00:00Z",
-                "gpu1 did not answer and gpu2 was not asked (--limit), so what runs there is not known",
+                "digits is not running: succeeded since 2026-11-22T10:00:00Z",
+                "gpu1 did not answer and gpu2 was not queried (--limit), so the state of jobs there is unknown",
             ],
         ),
     ],
@@ -266,9 +266,9 @@ def test_what_is_not_known_is_not_said_to_be_none(
     [
         (
             {"gpu1": LEFT_OUT, "gpu2": EMPTY},
-            ["No jobs on gpu2.", "gpu1 was not asked (--limit), so what runs there is not known."],
+            ["No jobs on gpu2.", "gpu1 was not queried (--limit), so the state of jobs there is unknown."],
         ),
-        ({"gpu1": LEFT_OUT}, ["gpu1 was not asked (--limit), so what runs there is not known."]),
+        ({"gpu1": LEFT_OUT}, ["gpu1 was not queried (--limit), so the state of jobs there is unknown."]),
     ],
 )
 def test_the_table_names_the_nodes_that_were_not_asked(results: dict[str, dict[str, Any]], lines: list[str]) -> None:
@@ -284,7 +284,7 @@ def test_what_no_one_leads_is_stopped_where_it_is() -> None:
     assert (found["leaders"], found["followers"]) == ([], orphans)
     assert found["lines"] == [
         "digits, running on gpu2, gpu3",
-        "gpu1 did not answer, so what runs there is not known",
+        "gpu1 did not answer, so the state of jobs there is unknown",
     ]
     assert len(found["silent"]) == 1
 
@@ -329,7 +329,7 @@ def test_gathered_logs_are_named_and_so_are_missing_ones() -> None:
         }
     ) == [
         "Logs of gpu1, gpu2 are in /home/me/jobs/digits",
-        "gpu1: only the end of launcher.log was gathered, as it is long",
-        "The logs of gpu3 were not gathered and stay there: no route",
+        "gpu1: only the end of launcher.log was gathered, because the file is long",
+        "The logs of gpu3 were not gathered and remain there: no route",
         "gpu4: x cannot be read: y.",
     ]

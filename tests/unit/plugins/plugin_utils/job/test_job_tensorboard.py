@@ -109,7 +109,9 @@ def test_absent() -> None:
         assert (found["problem"], found["exists"], found["settings"]) == ("", bool(existing), {})
 
 
-FOREIGN = "gpu1: a container lab.tensorboard exists that this collection did not make. Remedy: rename or remove it."
+FOREIGN = (
+    "gpu1: the container lab.tensorboard exists, but this collection did not create it. Remedy: rename or remove it."
+)
 PLACES = "/data, /jobs, /var/run/docker.sock, /workspace, /workspace/runs"
 
 
@@ -139,21 +141,22 @@ PLACES = "/data, /jobs, /var/run/docker.sock, /workspace, /workspace/runs"
             {"runtime": "host"},
             {},
             {},
-            "gpu1: deepspeed_launch_runtime is host, and TensorBoard is served from a container. Remedy: start it there"
+            "gpu1: deepspeed_launch_runtime is host, but TensorBoard is served from a container. Remedy: start it there"
             " by hand, in the environment of the ranks: python3 -m tensorboard.main --host 127.0.0.1 --logdir FOLDER.",
         ),
         (
             {},
             {},
             {},
-            "gpu1: there is no container lab-gpu1, of whose image TensorBoard runs. Remedy: site.yml makes it.",
+            "gpu1: there is no container lab-gpu1, whose image TensorBoard needs. Remedy: site.yml creates it.",
         ),
         *(
             (
                 {"logdir": logdir},
                 TRAINING,
                 {},
-                f"gpu1: tensorboard_logdir: {logdir} is on no mount of container lab-gpu1, so no logs can last there."
+                f"gpu1: tensorboard_logdir: {logdir} is not on a mount of container lab-gpu1, so logs there would "
+                "not persist."
                 f" Mounts are {PLACES}. Remedy: name a folder below one of them.",
             )
             for logdir in ("/root/runs", "/etc/swarmspeed", "/etc/swarmspeed/ssh", "/")
@@ -162,7 +165,7 @@ PLACES = "/data, /jobs, /var/run/docker.sock, /workspace, /workspace/runs"
             {},
             {"Mounts": MOUNTS, "Image": "--privileged"},
             {},
-            "gpu1: the engine does not say of which image its training container is. Remedy: site.yml.",
+            "gpu1: the engine does not report the image of its training container. Remedy: site.yml.",
         ),
     ],
 )

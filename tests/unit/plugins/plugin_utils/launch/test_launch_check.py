@@ -251,8 +251,8 @@ EVERYWHERE = ("gpu1", "gpu2", "gpu3")
                 for name in GPUS
             },
             "gpu1: /workspace/.deepspeed_env sets NCCL_IB_HCA, NCCL_SOCKET_IFNAME, which DeepSpeed exports to all "
-            "nodes in the place of their own values. Remedy: take it out of that file: role nccl_env finds each "
-            "node's, and nccl_env_settings or nccl_env_environment of a host set others.",
+            "nodes in place of their own values. Remedy: remove it from that file: role nccl_env finds each node's, "
+            "and nccl_env_settings or nccl_env_environment of a host set others.",
         ),
         (
             {"gpu2": answer(script={"sha256": "s2"})},
@@ -291,7 +291,7 @@ EVERYWHERE = ("gpu1", "gpu2", "gpu3")
         ),
         (
             {"gpu2": {"asked": {"checkpoint_gib": 50.5}}},
-            "gpu2: /ckpt has 50.0 GiB free for checkpoints, and 50.5 GiB are requested. Remedy: make room there, or "
+            "gpu2: /ckpt has 50.0 GiB free for checkpoints, but 50.5 GiB are needed. Remedy: free space there, or "
             "correct deepspeed_launch_checkpoints or deepspeed_launch_checkpoint_gib.",
         ),
         (
@@ -395,7 +395,7 @@ def test_no_subnet_means_that_every_address_counts() -> None:
         (
             {"gpu1": answer(locks=[{**LOCK, "state": "shared"}])},
             f"gpu1: the lock {LOCK['path']}, 600 s old, is on a network file system: whether another machine holds it "
-            "cannot be seen. Remedy: where nothing compiles, remove it; every rank would wait for it.",
+            "is unknown. Remedy: if nothing is compiling, remove it; every rank would wait for it.",
         ),
     ],
 )
@@ -410,11 +410,11 @@ def test_a_node_that_gave_no_answer() -> None:
     results["gpu3"] = {"trouble": {"text": "its container ai-gpu3 does not run", "remedy": "start it"}, "answer": {}}
     verdict = judge(results)
     assert verdict.problems == [
-        "gpu2: it gave no answer to the checks. Remedy: check the error of this node above.",
+        "gpu2: it did not answer the checks. Remedy: check the error of this node above.",
         "gpu3: its container ai-gpu3 does not run. Remedy: start it.",
     ]
     assert judge(dict.fromkeys(results)).problems == [
-        "gpu1, gpu2, gpu3: it gave no answer to the checks. Remedy: check the error of this node above."
+        "gpu1, gpu2, gpu3: it did not answer the checks. Remedy: check the error of this node above."
     ]
 
 
@@ -452,7 +452,7 @@ def test_names_that_fail_name_both_ends() -> None:
     ]
     stale = answer(names={"gpu2": {"addresses": ["10.0.1.99"]}})
     assert problems(3, gpu1=stale) == [
-        f"gpu1: cannot find gpu2 by name (ai-gpu2 leads to 10.0.1.99, and its address is 10.0.1.2). Remedy: {NET}."
+        f"gpu1: cannot find gpu2 by name (ai-gpu2 resolves to 10.0.1.99, but its address is 10.0.1.2). Remedy: {NET}."
     ]
     host = {name: {"asked": {"runtime": "host"}} for name in EVERYWHERE}
     assert problems(3, **{**host, "gpu1": {**host["gpu1"], **absent}}) == [
@@ -463,7 +463,7 @@ def test_names_that_fail_name_both_ends() -> None:
 
 def test_the_gateway_which_is_alike_everywhere_is_no_address_of_a_node() -> None:
     found = problems(3, gpu1=answer(names={"gpu2": {"addresses": ["172.18.0.3"]}}))
-    assert len(found) == 1 and "ai-gpu2 leads to 172.18.0.3, and its address is 10.0.1.2" in found[0]
+    assert len(found) == 1 and "ai-gpu2 resolves to 172.18.0.3, but its address is 10.0.1.2" in found[0]
 
 
 def test_a_node_that_no_one_reaches_is_one_problem() -> None:

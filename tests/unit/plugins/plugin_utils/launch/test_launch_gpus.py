@@ -49,9 +49,7 @@ def test_rows() -> None:
     assert parse_cards(GPUS)[1] == Card(1, "GPU-1b", 41234, 81920, "Default")
     assert parse_cards("0, GPU-0a, [N/A], [N/A], [N/A]\n") == [Card(0, "GPU-0a", None, None, "[N/A]")]
     assert parse_cards("No devices were found\n0, GPU-0a\n") == []
-    assert parse_apps(APPS) == {
-        "GPU-1b": ["4242 /usr/bin/python3, train.py", "a process that the container does not see"]
-    }
+    assert parse_apps(APPS) == {"GPU-1b": ["4242 /usr/bin/python3, train.py", "a process outside the container"]}
     assert parse_apps("No running processes found\n") == {}
 
 
@@ -91,8 +89,8 @@ def test_only_the_slots_of_the_job_count() -> None:
     assert found(smi(apps=APPS), 1) == [
         (
             "busy",
-            "GPU 1 is in use by 4242 /usr/bin/python3, train.py, a process that the container does not see: "
-            "41234 of 81920 MiB of its memory",
+            "GPU 1 is in use by 4242 /usr/bin/python3, train.py, a process outside the container: 41234 of 81920 MiB "
+            "of its memory",
         )
     ]
 
@@ -117,12 +115,12 @@ def test_a_small_process_is_a_note() -> None:
 @pytest.mark.parametrize(
     ("mode", "apps", "expected"),
     [
-        ("Prohibited", "", [("mode", "GPU 0 takes no process: its compute mode is Prohibited")]),
+        ("Prohibited", "", [("mode", "GPU 0 accepts no process: its compute mode is Prohibited")]),
         ("Exclusive_Process", "", []),
         (
             "Exclusive_Process",
             "GPU-0a, 99, 3, x\n",
-            [("mode", "GPU 0 takes no process: its compute mode is Exclusive_Process, and it is in use by 99 x")],
+            [("mode", "GPU 0 accepts no process: its compute mode is Exclusive_Process, and it is in use by 99 x")],
         ),
     ],
 )
@@ -143,7 +141,7 @@ def test_memory_that_is_not_reported_is_not_judged() -> None:
 
 def test_divided_gpus_are_not_judged() -> None:
     assert found(smi(listed=MIG), 0, 9) == [
-        ("note", "its GPUs are divided (MIG): which instance is busy was not checked")
+        ("note", "its GPUs are partitioned (MIG): whether an instance is busy was not checked")
     ]
 
 

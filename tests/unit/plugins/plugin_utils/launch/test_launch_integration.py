@@ -155,13 +155,13 @@ def test_modules_beside_the_script_are_read_too(text: str, files: dict[str, str]
 @pytest.mark.parametrize(
     ("text", "files", "reason"),
     [
-        ("import sys\nprint(sys.argv)\n", {}, "in a way of its own"),
-        (f"{ARGPARSE}parser.parse_known_args()\n", {}, "in a way of its own"),
-        ("path = 'ds_config.json'\n", {}, "in a way of its own"),
+        ("import sys\nprint(sys.argv)\n", {}, "in its own way"),
+        (f"{ARGPARSE}parser.parse_known_args()\n", {}, "in its own way"),
+        ("path = 'ds_config.json'\n", {}, "in its own way"),
         ("import megatron\n", {}, "whether megatron uses DeepSpeed is not known"),
         ("import b, a\n", {}, "whether a or b uses DeepSpeed is not known"),
-        ("import deepspeed\n", {}, "train.py imports deepspeed, and nothing shows how it is given its configuration"),
-        ("import a\n", {"a": "import b\n", "b": "import deepspeed\n"}, "not all of what it imports was read"),
+        ("import deepspeed\n", {}, "train.py imports deepspeed, but how it gets its configuration is unknown"),
+        ("import a\n", {"a": "import b\n", "b": "import deepspeed\n"}, "not everything that it imports was read"),
         (
             "import deepspeed\nfrom transformers import Trainer\ndeepspeed.initialize()\n",
             {},
@@ -178,8 +178,8 @@ def test_what_is_not_certain_is_not_determined(text: str, files: dict[str, str],
 @pytest.mark.parametrize(
     ("data", "reason"),
     [
-        (b"print 'Python 2'\n", "line 1 is no Python 3"),
-        (b"def f(:\n", "line 1 is no Python 3"),
+        (b"print 'Python 2'\n", "line 1 is not valid Python 3"),
+        (b"def f(:\n", "line 1 is not valid Python 3"),
         ("# Schl\u00fcssel\n".encode("latin-1"), "it is not UTF-8"),
         (b"x = 1\0\n", "train.py: "),
         (b"x" * (MAX_BYTES + 1), f"it has more than {MAX_BYTES // 1024} KiB"),
@@ -210,7 +210,7 @@ def test_what_leads_out_of_the_source_is_not_read(tmp_path: Path) -> None:
 def test_a_named_pipe_or_a_folder_does_not_stop_the_plan(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "train.py")
     (tmp_path / "folder.py").mkdir()
-    assert "it is no plain file" in found(tmp_path).reason
+    assert "it is not a plain file" in found(tmp_path).reason
     assert found(tmp_path, "folder.py").name == ""
     assert "it is not in workspace_source" in found(tmp_path, "missing.py").reason
 
@@ -241,9 +241,9 @@ def test_the_two_older_variables_go_before_it_and_the_plan_says_so() -> None:
     made = integration_of(Requested("accelerate", "--config", "deepspeed"), undetermined("no matter"))
     assert (made.argument, made.keys, made.environment) == ("--config", "deepspeed", False)
     assert made.sentence == (
-        "Integration: accelerate, as deepspeed_launch_integration says; deepspeed_launch_config_argument is set, and "
-        "goes before it; deepspeed_launch_ds_config_integration: deepspeed is set, and goes before it. The script gets "
-        "ds_config.json by --config."
+        "Integration: accelerate, as deepspeed_launch_integration says; deepspeed_launch_config_argument is set and "
+        "takes precedence; deepspeed_launch_ds_config_integration: deepspeed is set and takes precedence. The script "
+        "gets ds_config.json through --config."
     )
     assert integration_of(Requested(AUTO, ""), undetermined("no matter")).configured is False
 

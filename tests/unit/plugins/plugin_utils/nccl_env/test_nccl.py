@@ -330,13 +330,13 @@ def test_the_users_settings_win_key_by_key_and_an_empty_one_takes_ours_out() -> 
         (
             {"NCCL_IB_DISABLE": True},
             "",
-            "NCCL_IB_DISABLE 'true' is no number, and NCCL would read it as 0; it takes a whole number from 0 to "
-            "1, so write 1. Remedy: correct it in nccl_env_settings",
+            "NCCL_IB_DISABLE 'true' is not a number, and NCCL would read it as 0; it must be a whole number from 0 to "
+            "1: write 1. Remedy: correct it in nccl_env_settings",
         ),
         (
             {"NCCL_RAS_ENABLE": 0, "NCCL_IB_RETRY_CNT": 8},
             "2.21.5",
-            "NCCL_RAS_ENABLE is known to NCCL from 2.24 on, and the image has 2.21.5; NCCL_IB_RETRY_CNT '8' is "
+            "NCCL_RAS_ENABLE is supported by NCCL from 2.24 on, but the image has 2.21.5; NCCL_IB_RETRY_CNT '8' is "
             "not a whole number from 0 to 7. Remedy: correct it in nccl_env_settings",
         ),
     ],

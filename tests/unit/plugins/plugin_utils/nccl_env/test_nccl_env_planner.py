@@ -331,7 +331,7 @@ def test_a_secret_is_only_in_what_the_role_acts_on() -> None:
     ("path", "edit", "reported"),
     [
         ("nccl.conf", {"sha256": "other"}, "has other content"),
-        ("env", {"mode": "0644"}, "is mode 0644, owner 0, group 0, wanted is mode 0600, owner 0, group 0"),
+        ("env", {"mode": "0644"}, "is mode 0644, owner 0, group 0, but should be mode 0600, owner 0, group 0"),
         ("entrypoint.sh", {"exists": False}, "is missing"),
     ],
 )
@@ -349,7 +349,7 @@ def test_what_was_edited_by_hand(path: str, edit: dict[str, Any], reported: str)
 def test_what_the_release_would_not_take_is_refused_with_its_remedy() -> None:
     made = plan(host(f"{ID} 2.21.5\n"), nccl_env_settings={"NCCL_RAS_ENABLE": 0})
     (refusal,) = made.refusals
-    assert refusal.text == "NCCL_RAS_ENABLE is known to NCCL from 2.24 on, and the image has 2.21.5"
+    assert refusal.text == "NCCL_RAS_ENABLE is supported by NCCL from 2.24 on, but the image has 2.21.5"
     assert refusal.remedy == "correct it in nccl_env_settings"
     assert made.changes == () and task_input(made) == {**NOTHING, "subnet": "10.20.0.0/24"}
     assert made.pending("nccl_env", HOST)

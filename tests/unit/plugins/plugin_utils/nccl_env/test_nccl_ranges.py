@@ -84,12 +84,12 @@ def test_what_is_right(name: str, value: Any) -> None:
         (
             "NCCL_IB_DISABLE",
             True,
-            "'true' is no number, and NCCL would read it as 0; it takes a whole number from 0 to 1, so write 1",
+            "'true' is not a number, and NCCL would read it as 0; it must be a whole number from 0 to 1: write 1",
         ),
         (
             "NCCL_P2P_DISABLE",
             "No",
-            "'No' is no number, and NCCL would read it as 0; it takes a whole number from 0 to 1, so write 0",
+            "'No' is not a number, and NCCL would read it as 0; it must be a whole number from 0 to 1: write 0",
         ),
         ("NCCL_IB_DISABLE", 2, "'2' is not a whole number from 0 to 1"),
         ("NCCL_IB_TIMEOUT", 32, "'32' is not a whole number from 0 to 31 (4.096 us * 2^n; 0 waits for ever)"),
@@ -106,12 +106,12 @@ def test_what_is_right(name: str, value: Any) -> None:
         ("NCCL_SOCKET_IFNAME", "=eth0,=eth1", f"'=eth0,=eth1' is not {IFNAME}"),
         ("NCCL_SOCKET_IFNAME", "eth0, eth1", f"'eth0, eth1' is not {IFNAME}"),
         ("NCCL_SOCKET_IFNAME", "a-name-of-16-let", f"'a-name-of-16-let' is not {IFNAME}"),
-        ("NCCL_IB_GID_INDEX", [3], "is no text and no number"),
-        ("NCCL_IB_GID_INDEX", None, "is no text and no number"),
+        ("NCCL_IB_GID_INDEX", [3], "is neither text nor a number"),
+        ("NCCL_IB_GID_INDEX", None, "is neither text nor a number"),
         (
             "nccl_debug",
             "INFO",
-            "is no name of an NCCL setting; they begin with NCCL_ and are written in capitals",
+            "is not a valid name of an NCCL setting: these begin with NCCL_ and are written in capitals",
         ),
         (
             "TORCH_NCCL_BLOCKING_WAIT",
@@ -121,15 +121,14 @@ def test_what_is_right(name: str, value: Any) -> None:
         (
             "NCCL_COMM_ID",
             "10.0.0.1:29500",
-            "does not belong into the settings of a cluster: it names one address for one job, and torch makes it "
-            "itself",
+            "cannot be set for a whole cluster: it names one address for one job, and torch makes it itself",
         ),
         (
             "NCCL_NET",
             "Socket\nNCCL_X=1",
-            r"'Socket\nNCCL_X=1' has blanks around it or a line break in it, and NCCL takes lines as they are",
+            r"'Socket\nNCCL_X=1' begins or ends with a blank or contains a line break, and NCCL uses lines verbatim",
         ),
-        ("NCCL_TOPO_FILE", "/" + "x" * 1023, "has 1024 bytes, and NCCL cuts values off after 1023"),
+        ("NCCL_TOPO_FILE", "/" + "x" * 1023, "has 1024 bytes, but NCCL truncates values after 1023"),
     ],
 )
 def test_what_is_wrong_is_reported_with_the_range(name: str, value: Any, text: str) -> None:
@@ -139,10 +138,10 @@ def test_what_is_wrong_is_reported_with_the_range(name: str, value: Any, text: s
 @pytest.mark.parametrize(
     ("name", "release", "text"),
     [
-        ("NCCL_SOCKET_RETRY_CNT", "2.23.4", "is known to NCCL from 2.24 on, and the image has 2.23.4"),
+        ("NCCL_SOCKET_RETRY_CNT", "2.23.4", "is supported by NCCL from 2.24 on, but the image has 2.23.4"),
         ("NCCL_SOCKET_RETRY_CNT", "2.24.3", None),
-        ("NCCL_SOCKET_NTHREADS", "2.4.7", "is known to NCCL from 2.4.8 on, and the image has 2.4.7"),
-        ("NCCL_MNNVL_ENABLE", "2.20.5", "is known to NCCL from 2.21 on, and the image has 2.20.5"),
+        ("NCCL_SOCKET_NTHREADS", "2.4.7", "is supported by NCCL from 2.4.8 on, but the image has 2.4.7"),
+        ("NCCL_MNNVL_ENABLE", "2.20.5", "is supported by NCCL from 2.21 on, but the image has 2.20.5"),
         ("NCCL_MNNVL_ENABLE", "", None),
     ],
 )

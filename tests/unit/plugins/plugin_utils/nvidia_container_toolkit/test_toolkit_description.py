@@ -50,7 +50,7 @@ def described(names: list[str], *nodes: str, control: tuple[str, ...] = ("nvidia
             PAIR,
             ["lacks /dev/nvidiactl and /dev/nvidia-uvm, so CUDA does not start in containers"],
         ),
-        (described(["GPU-a", "GPU-b"]), PAIR, ["has no device nvidia.com/gpu=all, which containers ask for"]),
+        (described(["GPU-a", "GPU-b"]), PAIR, ["has no device nvidia.com/gpu=all, which containers request"]),
         (described(["all", "GPU-a"]), PAIR, ["lacks GPU-b"]),
         (described(["all", "GPU-a", "GPU-b", "GPU-c"]), PAIR, ["has GPU-c, which is no longer there"]),
         # A GPU in MIG mode is described by its instances alone.

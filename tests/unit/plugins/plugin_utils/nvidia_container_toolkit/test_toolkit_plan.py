@@ -101,13 +101,13 @@ def test_the_default_runtime_by_choice() -> None:
     [
         (
             {"engine": "24.0.7"},
-            "nvidia_container_toolkit_mode is cdi, and the engine is 24.0.7: CDI came with 25.0. Remedy: set "
+            "nvidia_container_toolkit_mode is cdi, but the engine is 24.0.7, and CDI needs 25.0 or later. Remedy: set "
             "nvidia_container_toolkit_mode: auto, or install a newer engine",
         ),
         (
             {"users": {"features": {"cdi": False}}},
-            "nvidia_container_toolkit_mode is cdi, and features.cdi is false in the engine's configuration. Remedy: "
-            "take it out, or set nvidia_container_toolkit_mode: auto",
+            "nvidia_container_toolkit_mode is cdi, but features.cdi is false in the engine's configuration. Remedy: "
+            "remove that key, or set nvidia_container_toolkit_mode: auto",
         ),
     ],
 )
@@ -174,13 +174,13 @@ def test_another_version_that_is_there_is_brought_to_the_one_asked_for() -> None
 def test_kept_nothing_is_changed_and_what_is_missing_is_reported() -> None:
     found = plan(node("20.10.24"), source="keep")
     assert (found["packages"], found["config"], found["files"], found["hold"]) == ([], {}, [], [])
-    assert found["missing"] == ["the Docker engine knows no runtime nvidia"]
+    assert found["missing"] == ["the Docker engine has no runtime nvidia"]
 
 
 def test_what_is_missing_with_cdi() -> None:
     assert plan(node())["missing"] == [
-        "the Docker engine takes no CDI devices",
-        "there is no /var/run/cdi/nvidia.yaml, which describes the GPUs to it",
+        "the Docker engine does not support CDI devices",
+        "/var/run/cdi/nvidia.yaml, which describes the GPUs to it, is missing",
     ]
     (missing,) = plan(done(), default_runtime=True)["missing"]
     assert missing == "the engine's default runtime is None, not nvidia"
@@ -204,14 +204,14 @@ def test_whom_it_concerns() -> None:
         (
             node(packages=dict.fromkeys(PACKAGES, "1.17.8-1"), held=["libnvidia-container1"]),
             {},
-            "libnvidia-container1 is on hold in version 1.17.8-1, and version 1.18.2 is requested. Remedy: apt-mark "
-            "unhold libnvidia-container1 if that may be, or set nvidia_container_toolkit_source: keep",
+            "libnvidia-container1 is on hold in version 1.17.8-1, but version 1.18.2 is requested. Remedy: apt-mark "
+            "unhold libnvidia-container1 if it may change, or set nvidia_container_toolkit_source: keep",
         ),
         (
             node(),
             {"repository_key": "x"},
-            "nvidia_container_toolkit_repository_key is no public key as text (it begins with -----BEGIN PGP PUBLIC "
-            "KEY BLOCK-----). Remedy: correct it",
+            "nvidia_container_toolkit_repository_key is not a public key as text (which begins with -----BEGIN PGP "
+            "PUBLIC KEY BLOCK-----). Remedy: correct it",
         ),
         (
             node(system={"architecture": "riscv64", "codename": "trixie"}),
@@ -254,20 +254,20 @@ def test_the_unit_makes_the_nodes_before_it_describes_them() -> None:
 @pytest.mark.parametrize(
     ("environment", "driver", "level", "words"),
     [
-        (["CUDA_VERSION=12.8.1"], "12.8", "ok", "the image i:1 has CUDA 12.8, and driver 580 knows CUDA up to 12.8"),
-        (["CUDA_VERSION=11.8.0"], "12.2", "ok", "the image i:1 has CUDA 11.8, and driver 580 knows CUDA up to 12.2"),
+        (["CUDA_VERSION=12.8.1"], "12.8", "ok", "the image i:1 has CUDA 12.8, and driver 580 supports CUDA up to 12.8"),
+        (["CUDA_VERSION=11.8.0"], "12.2", "ok", "the image i:1 has CUDA 11.8, and driver 580 supports CUDA up to 12.2"),
         (
             ["CUDA_VERSION=12.8.1"],
             "12.2",
             "note",
-            "the image i:1 has CUDA 12.8, and driver 580 knows CUDA up to 12.2: it runs, but not what is compiled at "
-            "run time (PTX)",
+            "the image i:1 has CUDA 12.8, and driver 580 supports CUDA up to 12.2: it runs, but not what is compiled "
+            "at run time (PTX)",
         ),
         (
             ["CUDA_VERSION=13.0.0"],
             "12.8",
             "too_new",
-            "the image i:1 has CUDA 13.0, but driver 580 knows CUDA up to 12.8 (Failed: CUDA driver version is "
+            "the image i:1 has CUDA 13.0, but driver 580 supports CUDA up to 12.8 (Failed: CUDA driver version is "
             "insufficient for CUDA runtime version)",
         ),
         (["PATH=/x"], "12.8", "unknown", "the image i:1 does not state which CUDA it has"),
@@ -275,7 +275,7 @@ def test_the_unit_makes_the_nodes_before_it_describes_them() -> None:
             ["CUDA_VERSION=13.0"],
             None,
             "unknown",
-            "the image i:1 has CUDA 13.0, and the driver does not report which CUDA it supports",
+            "the image i:1 has CUDA 13.0, but the driver does not report which CUDA it supports",
         ),
     ],
 )

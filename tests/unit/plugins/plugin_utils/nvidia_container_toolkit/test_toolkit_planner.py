@@ -233,7 +233,7 @@ def test_from_a_host_with_nothing_installed_to_containers_that_get_gpus() -> Non
         ({"files": {STAMP_PATH: {"exists": False}}}, "test in a container is missing"),
         (
             {"packages": {**INSTALLED, PACKAGES[3]: "1.17.8-1"}},
-            f"package {PACKAGES[3]} is 1.17.8-1, wanted is version 1.18.2, as apt has it",
+            f"package {PACKAGES[3]} is 1.17.8-1, but should be version 1.18.2, as apt has it",
         ),
     ],
 )
@@ -252,14 +252,14 @@ def test_a_hold_is_released_when_none_is_asked_for() -> None:
 
 def test_kept_nothing_is_changed_and_what_is_missing_is_reported() -> None:
     made = planned(node("20.10.24"), source="keep")
-    assert shown(made) == [] and task_input(made)["missing"] == ["the Docker engine knows no runtime nvidia"]
+    assert shown(made) == [] and task_input(made)["missing"] == ["the Docker engine has no runtime nvidia"]
     assert not any(task_input(made)[name] for name in ("files", "config", "unit", "hook", "smoke", "hold", "release"))
 
 
 def test_an_engine_that_has_not_taken_its_configuration_over_is_no_change() -> None:
     made = planned(done(docker={"settings": engine_settings({"CgroupDriver": "systemd"})}))
     assert not made.pending(ROLE, "gpu1")
-    assert task_input(made)["missing"] == ["the Docker engine takes no CDI devices"]
+    assert task_input(made)["missing"] == ["the Docker engine does not support CDI devices"]
 
 
 # Consent and refusals
@@ -284,7 +284,7 @@ def test_a_reload_of_systemd_under_a_job_needs_consent() -> None:
     assert stops(planned(new)) == [] and "systemd" not in [what for dummy, what in shown(planned(new))]
     (sentence,) = stops(planned({**new, "jobs": {"a": "running"}}))
     assert sentence.startswith(
-        "the container toolkit changes, which reloads systemd, and that can take GPUs from a job that runs. In the "
+        "the container toolkit changes, which reloads systemd, and that can remove GPUs from a running job. In the "
         "way: job. Remedy: set docker_allow_restart: true"
     )
     assert stops(planned({**new, "jobs": {"a": "running"}}, docker_allow_restart=True)) == []
@@ -295,7 +295,7 @@ def test_another_unit_alone_reloads_systemd_too() -> None:
     before = done(files={UNIT_PATH: kept(UNIT_PATH, "[Unit]\n")}, docker=RUNNING)
     assert stops(planned(before)) == []
     (sentence,) = stops(planned({**before, "jobs": {"a": "running"}}))
-    assert sentence.startswith("the container toolkit changes, which reloads systemd, and that can take GPUs")
+    assert sentence.startswith("the container toolkit changes, which reloads systemd, and that can remove GPUs")
     assert stops(planned({**done(docker=RUNNING), "jobs": {"a": "running"}})) == []
 
 
@@ -306,7 +306,7 @@ def test_where_something_is_refused_nothing_is_begun_and_preflight_reports_it() 
     (problem,) = FACT_CHECKS[ROLE](Facts({"gpu1": {"x": 1}, "gpu2": {"x": 1}}, Requested("c", refused=refused)))
     assert (problem.subject, problem.text) == (
         "gpu1",
-        "libnvidia-container1 is on hold in version 1.17.8-1, and version 1.18.2 is requested",
+        "libnvidia-container1 is on hold in version 1.17.8-1, but version 1.18.2 is requested",
     )
     assert problem.remedy.startswith("apt-mark unhold libnvidia-container1")
 

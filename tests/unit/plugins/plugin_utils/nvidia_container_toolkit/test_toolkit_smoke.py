@@ -57,7 +57,7 @@ def test_a_gpu_in_mig_mode_is_one_for_cuda() -> None:
             ran("", 1, "could not select device driver"),
             SKIPPED,
             SKIPPED,
-            f"nvidia-smi in {HERE} ended with 1 and said: could not select device driver",
+            f"nvidia-smi in {HERE} ended with 1 and printed: could not select device driver",
         ),
         (
             ran("GPU 0: NVIDIA H100 80GB HBM3 (UUID: GPU-0)\n"),
@@ -83,9 +83,9 @@ def test_a_gpu_in_mig_mode_is_one_for_cuda() -> None:
             ran(EIGHT),
             ran("", 1, "OSError: libcuda.so.1: cannot open shared object file"),
             SKIPPED,
-            f"CUDA could not be asked in {HERE}: OSError: libcuda.so.1: cannot open shared object file",
+            f"CUDA could not be queried in {HERE}: OSError: libcuda.so.1: cannot open shared object file",
         ),
-        (ran(EIGHT), ran("nothing of it"), SKIPPED, f"CUDA could not be asked in {HERE}: nothing of it"),
+        (ran(EIGHT), ran("nothing of it"), SKIPPED, f"CUDA could not be queried in {HERE}: nothing of it"),
         (
             ran(EIGHT),
             ran("", 127, 'exec: "python3": executable file not found in $PATH'),

@@ -174,7 +174,7 @@ def test_a_job_keeps_its_gpus_as_systemd_is_reloaded_after_it() -> None:
 def test_persistence_is_what_the_gpus_say() -> None:
     gpus = [{"index": number, "persistence": on} for number, on in enumerate((True, False, None))]
     made = planned(ubuntu(KERNEL, "generic", gpu__gpus=gpus))
-    assert [drift_text(change) for change in made.changes] == ["persistence mode of GPU 1 is off, wanted is on"]
+    assert [drift_text(change) for change in made.changes] == ["persistence mode of GPU 1 is off, but should be on"]
     assert task_input(made)["restart"] == [PERSISTENCED] and task_input(made)["units"] == []
     theirs = facts("noble", gpu__driver=running(VERSION, OPEN), gpu__gpus=gpus)
     assert not planned(theirs).changes

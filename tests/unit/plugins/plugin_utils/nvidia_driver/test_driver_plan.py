@@ -143,7 +143,7 @@ def test_an_nvswitch_brings_the_fabric_manager() -> None:
     assert "Components: restricted multiverse\n" in found.sources
     (reported,) = refusals(facts("debian13", **switches))
     assert reported == (
-        "this host has NVSwitches, and Debian has no fabric manager, without which CUDA fails with error 802. "
+        "this host has NVSwitches, but Debian has no fabric manager, and without one CUDA fails with error 802. "
         "Remedy: set nvidia_driver_source: cuda_repository."
     )
     cuda = plan(facts("debian13", **switches), source="cuda_repository", repository_key=KEY)
@@ -190,16 +190,16 @@ def test_auto_takes_the_distributions_driver_while_it_is_supported(
     [
         (
             facts("debian12"),
-            "Debian 12's own driver, branch 535, has been without security updates since 2026-06, so the driver "
-            "comes from NVIDIA's repository, and nvidia_driver_repository_key is empty. Remedy: set "
+            "the driver of Debian 12 itself, branch 535, has had no security updates since 2026-06, so the driver "
+            "comes from NVIDIA's repository, but nvidia_driver_repository_key is empty. Remedy: set "
             f"nvidia_driver_repository_key to the text of {BASE}/debian12/x86_64/3bf863cc.pub (fingerprint "
-            "EB693B3035CD5710E231E123A4B469963BF863CC); or set nvidia_driver_source: distribution, to take branch 535 "
-            "all the same.",
+            "EB693B3035CD5710E231E123A4B469963BF863CC); or set nvidia_driver_source: distribution, to use branch 535 "
+            "nevertheless.",
         ),
         (
             switched("debian13"),
             "this host has NVSwitches, and Debian has no fabric manager, so the driver comes from NVIDIA's "
-            "repository, and nvidia_driver_repository_key is empty. Remedy: set nvidia_driver_repository_key to the "
+            "repository, but nvidia_driver_repository_key is empty. Remedy: set nvidia_driver_repository_key to the "
             f"text of {BASE}/debian13/x86_64/8793F200.pub (fingerprint 02182E60104FCDC26EAE1B8597A5D4CB8793F200).",
         ),
     ],
@@ -284,7 +284,7 @@ def test_a_flavour_that_runs_and_cannot_drive_the_gpus() -> None:
 
 def test_keep_installs_nothing_and_says_why() -> None:
     assert refusals(facts(), source="keep") == [
-        "no driver is loaded, and nvidia_driver_source is keep. Remedy: fix the driver yourself, or let it be "
+        "no driver is loaded, but nvidia_driver_source is keep. Remedy: fix the driver yourself, or have one "
         "installed (nvidia_driver_source: auto)."
     ]
 
@@ -296,7 +296,7 @@ def test_keep_installs_nothing_and_says_why() -> None:
         (
             {"loaded": {"nouveau_loaded": True}},
             "reboot",
-            ("nouveau is loaded, which cannot be taken out of a console safely",),
+            ("nouveau is loaded, and cannot be unloaded safely while a console uses it",),
         ),
         ({"loaded": running("550.90.07", matches=False, library_version="550.163.01")}, "reload", ()),
         (
@@ -318,7 +318,7 @@ def test_keep_installs_nothing_and_says_why() -> None:
         (
             {"loaded": running("550.90.07", matches=False, library_version="550.163.01"), "driver__users": None},
             "reboot",
-            ("it cannot be seen what uses the loaded module",),
+            ("the processes that use the loaded module are unknown",),
         ),
     ],
 )
@@ -372,7 +372,7 @@ def test_the_fabric_manager_has_the_drivers_version(manager: str | None, state: 
     if state == "fabric":
         assert found.fabric == ("nvidia-fabricmanager-580", "nvidia-fabricmanager")
         assert [choice.packages for choice in found.choices] == [()]
-        assert "error 802, and nvidia_driver_source is keep" in refusals(node, source="keep")[0]
+        assert "error 802, but nvidia_driver_source is keep" in refusals(node, source="keep")[0]
 
 
 # Refusals
@@ -393,15 +393,14 @@ def test_the_fabric_manager_has_the_drivers_version(manager: str | None, state: 
             "noble",
             ["Blackwell"],
             {"flavour": "proprietary"},
-            "nvidia_driver_flavour is proprietary, and this host's GPUs (Blackwell) work with the open kernel "
-            "module only. "
-            "Remedy: set nvidia_driver_flavour: auto, or open.",
+            "nvidia_driver_flavour is proprietary, but this host's GPUs (Blackwell) work only with the open kernel "
+            "module. Remedy: set nvidia_driver_flavour: auto, or open.",
         ),
         (
             "noble",
             ["Volta"],
             {"flavour": "open"},
-            "nvidia_driver_flavour is open, and this host's GPUs (Volta) work with the proprietary kernel module only. "
+            "nvidia_driver_flavour is open, but this host's GPUs (Volta) work only with the proprietary kernel module. "
             "Remedy: set nvidia_driver_flavour: auto, or proprietary.",
         ),
         (
@@ -415,9 +414,8 @@ def test_the_fabric_manager_has_the_drivers_version(manager: str | None, state: 
             "noble",
             ["Volta", "Blackwell"],
             {},
-            "no flavour of the kernel module drives all of this host's GPUs (Blackwell, Volta). Remedy: take the "
-            "older GPUs "
-            "out of this host, or give them to a virtual machine.",
+            "no flavour of the kernel module drives all of this host's GPUs (Blackwell, Volta). Remedy: remove the "
+            "older GPUs from this host, or assign them to a virtual machine.",
         ),
         (
             "debian13",
@@ -479,28 +477,27 @@ def test_the_fabric_manager_has_the_drivers_version(manager: str | None, state: 
             "noble",
             ["Hopper"],
             {"flavour": "free"},
-            "nvidia_driver_flavour is 'free', which is not known. Remedy: write one of auto, open, proprietary.",
+            "nvidia_driver_flavour is 'free', which is unknown. Remedy: write one of auto, open, proprietary.",
         ),
         (
             "noble",
             ["Hopper"],
             {"source": "runfile"},
-            "nvidia_driver_source is 'runfile', which is not known. Remedy: write one of auto, "
+            "nvidia_driver_source is 'runfile', which is unknown. Remedy: write one of auto, "
             "distribution, cuda_repository, keep.",
         ),
         (
             "noble",
             ["Hopper"],
             {"min_version": "new"},
-            "nvidia_driver_min_version is 'new', which is no version. Remedy: write a version such as 570.86, or "
-            "leave it "
-            "empty.",
+            "nvidia_driver_min_version is 'new', which is not a version. Remedy: write a version such as 570.86, or "
+            "leave it empty.",
         ),
         (
             "noble",
             ["Hopper"],
             {"source": "cuda_repository"},
-            "nvidia_driver_source is cuda_repository, and nvidia_driver_repository_key is empty. Remedy: set "
+            "nvidia_driver_source is cuda_repository, but nvidia_driver_repository_key is empty. Remedy: set "
             f"nvidia_driver_repository_key to the text of {BASE}/ubuntu2404/x86_64/3bf863cc.pub (fingerprint "
             "EB693B3035CD5710E231E123A4B469963BF863CC).",
         ),
@@ -508,9 +505,8 @@ def test_the_fabric_manager_has_the_drivers_version(manager: str | None, state: 
             "noble",
             ["Hopper"],
             {"source": "cuda_repository", "repository_key": "/etc/key.asc"},
-            "nvidia_driver_repository_key is no armoured public key. Remedy: give its text, from -----BEGIN PGP "
-            "PUBLIC KEY "
-            "BLOCK----- to the END line, not a file or an address.",
+            "nvidia_driver_repository_key is not an armoured public key. Remedy: give its text, from -----BEGIN PGP "
+            "PUBLIC KEY BLOCK----- to the END line, not a file or an address.",
         ),
     ],
 )
@@ -537,14 +533,12 @@ def test_a_request_that_this_host_cannot_satisfy(
         ),
         (
             {"driver__installer": "/usr/bin/nvidia-uninstall"},
-            "NVIDIA's own installer installed a driver (/usr/bin/nvidia-uninstall is there), which packages would "
-            "damage. "
-            "Remedy: run /usr/bin/nvidia-uninstall on this host first, or set nvidia_driver_source: keep.",
+            "NVIDIA's own installer installed a driver (/usr/bin/nvidia-uninstall exists), and packages would damage "
+            "it. Remedy: run /usr/bin/nvidia-uninstall on this host first, or set nvidia_driver_source: keep.",
         ),
         (
             {"driver__headers": {"installed": False, "available": False}},
-            "apt has no package linux-headers-6.12.43+deb13-amd64, without which no module can be built for this "
-            "kernel. "
+            "apt has no package linux-headers-6.12.43+deb13-amd64, which is needed to build a module for this kernel. "
             "Remedy: install the newest kernel of the distribution with its headers, reboot into it, and run again.",
         ),
         (
@@ -571,21 +565,20 @@ def test_a_request_that_this_host_cannot_satisfy(
         ),
         (
             {"driver__sources": []},
-            "no source of apt offers debian trixie main. Remedy: fix /etc/apt/sources.list or the files in "
-            "/etc/apt/sources.list.d; a mirror will do.",
+            "no apt source offers debian trixie main. Remedy: fix /etc/apt/sources.list or the files in "
+            "/etc/apt/sources.list.d; a mirror is sufficient.",
         ),
         (
             {"gpu__secure_boot": True, "driver__mok_enrolled": False},
-            "Secure Boot is on, and the firmware does not trust the key with which DKMS signs modules on this "
-            "host, so the "
-            "module would be built and never loaded. Remedy: enrol the key (apt-get install dkms mokutil openssl; dkms "
-            "generate_mok; mokutil --import /var/lib/dkms/mok.pub; then reboot, confirm it at the console and run "
-            "again), or switch Secure Boot off in the firmware.",
+            "Secure Boot is on, and the firmware does not trust the key with which DKMS signs modules on this host, "
+            "so the module would be built but never loaded. Remedy: enrol the key (apt-get install dkms mokutil "
+            "openssl; dkms generate_mok; mokutil --import /var/lib/dkms/mok.pub; then reboot, confirm it at the "
+            "console and run again), or switch Secure Boot off in the firmware.",
         ),
         (
             {"driver": None},
-            "no source of apt offers debian trixie main. Remedy: fix /etc/apt/sources.list or the files in "
-            "/etc/apt/sources.list.d; a mirror will do.",
+            "no apt source offers debian trixie main. Remedy: fix /etc/apt/sources.list or the files in "
+            "/etc/apt/sources.list.d; a mirror is sufficient.",
         ),
     ],
 )
@@ -614,7 +607,7 @@ def test_a_host_without_a_gpu_of_its_own() -> None:
     given_away = [{"address": "x", "driver": "vfio-pci", "generation": "Hopper"}]
     for node in (facts(gpu__pci_devices=[]), facts(gpu__pci_devices=given_away)):
         (reported,) = refusals(node)
-        assert reported.startswith("this cluster computes on GPUs, and this host has none of NVIDIA's")
+        assert reported.startswith("this cluster computes on GPUs, but this host has no NVIDIA GPU")
 
 
 @pytest.mark.parametrize(
@@ -629,9 +622,9 @@ def test_a_host_without_a_gpu_of_its_own() -> None:
         (
             {"driver__users": ["python (7)"]},
             {},
-            "driver 580.65.06 is in use (python (7) uses it), so another one would only run after a reboot, and "
-            "until then no program could use the GPUs. Remedy: set nvidia_driver_reboot: if_needed, or stop what uses "
-            "the GPUs.",
+            "driver 580.65.06 is in use (python (7) uses it), so another one would run only after a reboot, and until "
+            "then no program could use the GPUs. Remedy: set nvidia_driver_reboot: if_needed, or stop what uses the "
+            "GPUs.",
         ),
         ({"driver__users": ["python (7)"]}, {"reboot": "if_needed"}, None),
         ({"driver__users": []}, {}, None),

@@ -107,7 +107,7 @@ def test_where_no_gpu_is_to_compute_nothing_is_planned(cluster: Any, desired: An
 
 def test_a_host_without_a_gpu_in_a_cluster_of_gpus_is_refused() -> None:
     (refusal,) = planned(facts(gpu__pci_devices=[])).refusals
-    assert refusal.text.startswith("this cluster computes on GPUs, and this host has none of NVIDIA's")
+    assert refusal.text.startswith("this cluster computes on GPUs, but this host has no NVIDIA GPU")
 
 
 # Installation
@@ -303,7 +303,9 @@ def test_what_this_role_installed_is_kept_as_it_is() -> None:
     assert shown(loose) == [("+", "hold on libcuda1"), ("+", "hold on nvidia-smi")]
     assert task_input(loose)["hold"] == ["libcuda1", "nvidia-smi"] and task_input(loose)["record"] == []
     idle = planned(ours(held=True, active=False))
-    assert [drift_text(change) for change in idle.changes] == [f"service {PERSISTENCED} is stopped, wanted is running"]
+    assert [drift_text(change) for change in idle.changes] == [
+        f"service {PERSISTENCED} is stopped, but should be running"
+    ]
     assert task_input(idle)["services"] == [{"name": PERSISTENCED, "enable": True}]
     assert not planned(ours(held=True, active=False), persistence=False).changes
 

@@ -140,9 +140,9 @@ def test_the_trays_of_a_rack_are_left_to_their_owner(number: str, *, refused: bo
     assert refusals(node) == []  # B200 and B300 have the same chips
     node["system"]["architecture"] = "aarch64"
     words = (
-        "these are GPUs of a GB200 or GB300, whose trays form one NVLink domain by nvidia-imex, which this role does "
-        "not set up. Remedy: install driver and nvidia-imex in one version on every tray (NVIDIA's IMEX guide) and set "
-        "nvidia_driver_source: keep."
+        "these are GPUs of a GB200 or GB300; their trays form one NVLink domain through nvidia-imex, and this role "
+        "does not set that up. Remedy: install driver and nvidia-imex in one version on every tray (NVIDIA's IMEX "
+        "guide) and set nvidia_driver_source: keep."
     )
     assert refusals(node) == ([words] if refused else [])
     node["gpu"]["driver"] = running("580.95.05", OPEN)
@@ -254,14 +254,14 @@ def test_apt_is_told_which_driver_dkms_can_build() -> None:
             "kernel 6.8.0-152-generic, which boots next, has no nvidia module, so after a reboot no program could use "
             "the GPUs. Remedy: apt-get install linux-modules-nvidia-580-server-open-6.8.0-152-generic; if apt says "
             "that it needs another version of the driver, run with nvidia_driver_hold: false and upgrade the driver; "
-            "or take that kernel away (apt-get purge linux-image-6.8.0-152-generic).",
+            "or remove that kernel (apt-get purge linux-image-6.8.0-152-generic).",
         ),
         (
             {"version": "580.105.08"},
             "",
             "kernel 6.8.0-152-generic, which boots next, has the nvidia module of driver 580.105.08, not of 580.95.05, "
             "so after a reboot no program could use the GPUs. Remedy: apt-get install linux-headers-6.8.0-152-generic, "
-            "then dkms autoinstall -k 6.8.0-152-generic; or take that kernel away (apt-get purge "
+            "then dkms autoinstall -k 6.8.0-152-generic; or remove that kernel (apt-get purge "
             "linux-image-6.8.0-152-generic).",
         ),
     ],
@@ -291,8 +291,8 @@ def test_nothing_is_said_of_one_that_has_it(boots: Any, version: str) -> None:
 @pytest.mark.parametrize("kernel", ["6.8.0; rm -rf /", "6.8.0\x1b[2J", "$(x)"])
 def test_no_command_is_made_of_a_strange_name(kernel: str) -> None:
     assert without_module({"kernel": kernel, "module": None}, "580.95.05", "") == (
-        "the kernel that boots next, or its nvidia module, has a strange name",
-        "look into /boot on this host",
+        "the kernel that boots next, or its nvidia module, has an unexpected name",
+        "check /boot on this host",
     )
 
 

@@ -208,21 +208,21 @@ WANTED = {"subnet": "10.64.0.0/24", "mtu": 1500, "encrypted": False}
     [
         (NET, []),
         (network(None), []),
-        ({**NET, "driver": "bridge"}, ["its driver is bridge, not overlay, so it ends at its own host"]),
+        ({**NET, "driver": "bridge"}, ["its driver is bridge, not overlay, so it does not reach other hosts"]),
         (
             {**NET, "attachable": False},
-            ["it is not attachable, so only services may join it, and no training container"],
+            ["it is not attachable, so only services can join it, not a training container"],
         ),
         (
             {**NET, "subnets": ["10.0.1.0/24"], "options": {"encrypted": ""}},
             [
-                "its subnet is 10.0.1.0/24, wanted is 10.64.0.0/24",
-                "its traffic is encrypted, wanted is plain",
+                "its subnet is 10.0.1.0/24, not 10.64.0.0/24",
+                "its traffic is encrypted, not plain",
             ],
         ),
         (
             {**network("9000"), "subnets": []},
-            ["its subnet is none, wanted is 10.64.0.0/24", "its MTU is 9000, wanted is 1500"],
+            ["its subnet is none, not 10.64.0.0/24", "its MTU is 9000, not 1500"],
         ),
     ],
 )
@@ -232,8 +232,8 @@ def test_differences(found: dict[str, Any], expected: list[str]) -> None:
 
 def test_an_unset_mtu_is_said_to_be_so() -> None:
     assert differences(network(None), {**WANTED, "mtu": 9000, "encrypted": True}) == {
-        "mtu": "its MTU is 1500 (not set), wanted is 9000",
-        "encrypted": "its traffic is plain, wanted is encrypted",
+        "mtu": "its MTU is 1500 (not set), not 9000",
+        "encrypted": "its traffic is plain, not encrypted",
     }
 
 
@@ -283,22 +283,25 @@ def test_what_others_have_is_not_given_out() -> None:
 @pytest.mark.parametrize(
     ("addresses", "words"),
     [
-        ({"a": "ten"}, "a: training_container_address ten is no IPv4 address"),
+        ({"a": "ten"}, "a: training_container_address ten is not an IPv4 address"),
         ({"a": "10.65.0.9"}, "a: training_container_address 10.65.0.9 is not in the overlay's subnet 10.64.0.0/24"),
-        ({"a": "10.64.0.1"}, "a: training_container_address 10.64.0.1 is kept for the network itself in 10.64.0.0/24"),
+        (
+            {"a": "10.64.0.1"},
+            "a: training_container_address 10.64.0.1 is reserved in 10.64.0.0/24 for the network itself",
+        ),
         (
             {"a": "10.64.0.255"},
-            "a: training_container_address 10.64.0.255 is kept for the network itself in 10.64.0.0/24",
+            "a: training_container_address 10.64.0.255 is reserved in 10.64.0.0/24 for the network itself",
         ),
         (
             {"a": "10.64.0.9", "b": "10.64.0.9"},
-            "b: training_container_address 10.64.0.9 is taken by the container of a",
+            "b: training_container_address 10.64.0.9 is used by the container of a",
         ),
-        ({"b": "10.64.0.200"}, "b: training_container_address 10.64.0.200 is taken by container bystander on a"),
+        ({"b": "10.64.0.200"}, "b: training_container_address 10.64.0.200 is used by container bystander on a"),
         (
             {"a": "x", "b": "10.64.0.200"},
-            "a: training_container_address x is no IPv4 address. b: training_container_address 10.64.0.200 is taken by "
-            "container bystander on a",
+            "a: training_container_address x is not an IPv4 address. b: training_container_address 10.64.0.200 is "
+            "taken by container bystander on a",
         ),
     ],
 )
@@ -334,7 +337,7 @@ def test_addresses_are_distinct_inside_and_stay(addresses: dict[str, str], held:
     try:
         given_out = choose_addresses(requested(**addresses), SUBNET, hosts)
     except OverlayError as error:
-        assert "is taken by the container of" in str(error)
+        assert "is used by the container of" in str(error)
         return
     assert set(given_out) == {host for host, address in addresses.items() if address}
     assert len(set(given_out.values())) == len(given_out)

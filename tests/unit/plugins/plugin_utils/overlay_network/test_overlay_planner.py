@@ -115,7 +115,7 @@ def test_another_network_of_that_name_is_replaced_by_consent_alone(
 ) -> None:
     made = plan(cluster({**NETWORK, **change}, "gpu2"))
     sign = "+" if before is None else "~"
-    taken_off = ("container lab-gpu2", "on network lab", "taken off until the network is made again")
+    taken_off = ("container lab-gpu2", "on network lab", "disconnected while the network is re-created")
     expected = [
         ("gpu1", sign, f"{what} of network lab", before, after),
         ("gpu1", "~", "network lab", "present", "replaced"),
@@ -138,8 +138,8 @@ def test_another_network_of_that_name_is_replaced_by_consent_alone(
 def test_the_consent_says_what_differs() -> None:
     made = plan(cluster({**NETWORK, "options": {MTU_OPTION: "1200"}}))
     assert consent_text(made.missing_consents[0]) == (
-        "network lab exists with other settings (its MTU is 1200, wanted is 1500) and must be replaced, for which its "
-        "containers are taken off it. Remedy: set overlay_network_allow_recreate: true to allow it, or set the "
+        "network lab exists with other settings (its MTU is 1200, not 1500) and must be replaced, for which its "
+        "containers are disconnected. Remedy: set overlay_network_allow_recreate: true to allow it, or set the "
         "overlay_network_* variables to what exists, or choose another overlay_network_name"
     )
 
@@ -172,8 +172,8 @@ def test_containers_of_others_are_not_taken_off() -> None:
     assert [(one.subject, one.sentence) for one in made.refusals] == [
         (
             "gpu3",
-            "container theirs is not ours and is on network lab, which is to be replaced. Remedy: take it off (docker "
-            "network disconnect lab theirs), or remove it",
+            "container theirs, which this collection did not create, is attached to network lab, which must be "
+            "replaced. Remedy: disconnect it (docker network disconnect lab theirs), or remove it",
         )
     ]
 
@@ -181,7 +181,7 @@ def test_containers_of_others_are_not_taken_off() -> None:
 def test_without_a_swarm_there_is_no_overlay() -> None:
     made = plan(out())
     assert [(one.subject, one.sentence) for one in made.refusals] == [
-        ("gpu1", "it manages no swarm, and an overlay network is made in one. Remedy: apply the role swarm first")
+        ("gpu1", "it does not manage a swarm, which an overlay network needs. Remedy: apply the role swarm first")
     ]
     role_vars = {host: {**ROLE_VARS, **swarm_hosts.ROLE_VARS} for host in HOSTS}
     together = fold([SwarmPlanner(), OverlayNetworkPlanner()], out(), role_vars, inputs())

@@ -108,8 +108,9 @@ def test_a_file_of_somebody_elses_is_not_written_over(found: dict[str, Any]) -> 
     with pytest.raises(ManagedFileError) as caught:
         file_is_right(ManagedFile("/etc/xdg/pip/pip.conf", "y\n", mark="Kept by us"), found)
     assert str(caught.value) == (
-        "/etc/xdg/pip/pip.conf exists and is not ours: its first line does not say 'Kept by us'. It was left alone. "
-        "Write what is wanted into it yourself and unset the variables for it, or move it away."
+        "/etc/xdg/pip/pip.conf exists, but this collection did not create it: its first line does not contain 'Kept "
+        "by us'. It was left unchanged. Add the settings to it yourself and unset the variables for it, or move it "
+        "away."
     )
 
 

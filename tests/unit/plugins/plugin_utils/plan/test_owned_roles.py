@@ -148,8 +148,8 @@ def test_root_puts_nothing_where_others_could_replace_it(mode: str, refused: boo
     for state in ("in_use", "ours"):  # the mode of our own is corrected
         made = nccl_nodes.plan({**found, "files": files, "folders": folders(root, root=state)})
         assert [one.sentence for one in made.refusals] == [
-            f"{root} was there before this collection and others than its owner can write there (mode {mode}), "
-            f"who could replace what root puts there. Remedy: chmod go-w {root} there, or set another cluster_root"
+            f"{root} existed before this collection, and other accounts than its owner can write there (mode {mode}) "
+            f"and so replace what root puts there. Remedy: chmod go-w {root} there, or set another cluster_root"
         ] * (refused and state == "in_use")
 
 
@@ -166,6 +166,6 @@ def test_sshd_in_containers_needs_a_folder_of_root(state: str, on_hosts: bool, r
     }
     made = nccl_nodes.plan(facts, **(nccl_nodes.ON_THE_HOST if on_hosts else {}))
     assert [one.sentence for one in made.refusals] == [
-        f"{etc} was there before this collection and belongs to user 1000, and sshd in the container accepts keys "
-        f"from a folder of root alone. Remedy: chown root {etc} there, or set another cluster_root"
+        f"{etc} existed before this collection and belongs to user 1000, but sshd in the container accepts keys only "
+        f"from a folder of root. Remedy: chown root {etc} there, or set another cluster_root"
     ] * refused

@@ -42,7 +42,7 @@ def found(real: dict[str, str] | None = None, /, **values: Any) -> list[Trouble]
 
 def text(real: dict[str, str] | None = None, /, **values: Any) -> str:
     troubles = found(real, **values)
-    assert {trouble.remedy for trouble in troubles} <= {"choose folders of which none lies in the other"}
+    assert {trouble.remedy for trouble in troubles} <= {"choose folders that do not contain one another"}
     return "\n".join(f"{trouble.subject}: {trouble.text.partition('. ')[0]}" for trouble in troubles)
 
 
@@ -78,12 +78,12 @@ def test_folders_of_ones_own_are_not(path: str) -> None:
 @pytest.mark.parametrize("path", ["opt/team", "~/team", "./x", "a\0b"])
 def test_a_path_that_is_not_absolute_is_named(path: str) -> None:
     (trouble,) = wrong_places({"cluster_root": path})
-    assert "is no absolute path" in trouble.text
+    assert "is not an absolute path" in trouble.text
 
 
 def test_a_link_to_a_folder_of_the_system_is_seen_where_it_leads() -> None:
     (trouble,) = wrong_places({"cluster_root": "/data/x"}, {"/data/x": "/etc"})
-    assert trouble.text == "/data/x leads to /etc, which is a folder of the operating system, or contains one"
+    assert trouble.text == "/data/x leads to /etc, which is a folder of the operating system or contains one"
 
 
 def test_without_models_their_folder_does_not_matter() -> None:
@@ -207,8 +207,8 @@ def test_the_checks_name_the_hosts_concerned() -> None:
     assert not list(check_overlaps(replace(inventory, defaults=DEFAULTS, hosts={})))
     (system,) = check_system_folders(inventory)
     assert system.line() == (
-        "cluster_root: / is a folder of the operating system, or contains one (set for b). "
-        "Remedy: name a folder of its own, such as /srv/swarmspeed."
+        "cluster_root: / is a folder of the operating system or contains one (set for b). Remedy: name a folder of "
+        "its own, such as /srv/swarmspeed."
     )
     problems = {problem.subject: problem.text for problem in check_overlaps(inventory)}
     assert "the volume /srv contains" in problems["training_container_volumes"]

@@ -8,12 +8,16 @@ from __future__ import annotations
 import pytest
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.drift import RoleDrift, drift
 
-PLANNED = {"host": ["a is 1, wanted is 2", "/etc/env is missing"], "docker": [], "deepspeed_launch": ["x is missing"]}
+PLANNED = {
+    "host": ["a is 1, but should be 2", "/etc/env is missing"],
+    "docker": [],
+    "deepspeed_launch": ["x is missing"],
+}
 
 
 def test_one_line_names_host_role_difference_and_remedy() -> None:
-    assert RoleDrift("host", ("/etc/env is missing", "a is 1, wanted is 2")).sentence("gpu2") == (
-        "gpu2: role host: /etc/env is missing; a is 1, wanted is 2. Remedy: ansible-playbook site.yml --tags host"
+    assert RoleDrift("host", ("/etc/env is missing", "a is 1, but should be 2")).sentence("gpu2") == (
+        "gpu2: role host: /etc/env is missing; a is 1, but should be 2. Remedy: ansible-playbook site.yml --tags host"
     )
 
 

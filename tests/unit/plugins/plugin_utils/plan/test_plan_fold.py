@@ -33,7 +33,7 @@ from tests.effort import examples
 
 INPUTS = Inputs()
 
-UNKNOWN_HOST = "the planner of one speaks of b, whose facts it was not given"
+UNKNOWN_HOST = "the planner of one returned an entry for b, whose facts it did not get"
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def test_the_sign_follows_from_before_and_after(before: Any, after: Any, action:
 
 @pytest.mark.parametrize("value", [None, 1, "x", [1, {"a": 2}], Unknown("u"), sealed("x", "k")])
 def test_what_stays_as_it_is_is_no_change(value: Any) -> None:
-    with pytest.raises(PlanError, match="would become what it is"):
+    with pytest.raises(PlanError, match="is both before and after"):
         Changes("docker", "gpu1").add("it", value, value)
 
 
@@ -184,7 +184,7 @@ class Fixed:
 @pytest.mark.parametrize(
     ("made", "text"),
     [
-        (RolePlan([Change("two", "a", "x", ADD, None, 1)]), "the planner of one speaks of two on a"),
+        (RolePlan([Change("two", "a", "x", ADD, None, 1)]), "the planner of one returned a change of two on a"),
         (
             RolePlan([Change("one", "b", "x", ADD, None, 1)]),
             UNKNOWN_HOST,

@@ -91,18 +91,18 @@ def test_what_is_refused_is_listed() -> None:
 def test_verify_says_what_is_missing_too_much_or_different() -> None:
     assert [drift_text(change) for change in plan(False).changes] == [
         "package docker.io is missing",
-        "/etc/docker/daemon.json mtu is 1500, wanted is 1450",
+        "/etc/docker/daemon.json mtu is 1500, but should be 1450",
         "/etc/proxy.env has other content",
         "/etc/apt/docker.sources is missing",
         "user ada in group docker is missing",
-        "hold on docker.io is there and should not be",
-        "service docker.service is running, wanted is restarted",
+        "hold on docker.io exists, but should not",
+        "service docker.service is running, but should be restarted",
     ]
     changes = Changes("docker", "gpu1")
     changes.add("package docker-ce", "27.1", Unknown("version 28, as apt has it"))
     changes.add("/etc/x", "SHA-256 ab", "one\ntwo\n")
     assert [drift_text(change) for change in changes.found] == [
-        "package docker-ce is 27.1, wanted is version 28, as apt has it",
+        "package docker-ce is 27.1, but should be version 28, as apt has it",
         "/etc/x has other content",
     ]
 

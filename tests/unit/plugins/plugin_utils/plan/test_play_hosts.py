@@ -35,7 +35,7 @@ def test_all_hosts_in_one_batch_are_together(strategy: str) -> None:
     ("hosts", "changed", "reason"),
     [
         ([], {}, "the inventory has no host in them. Remedy: list the hosts there, the first manager first."),
-        (ALL, {"strategy": "ansible.builtin.free"}, "the play has strategy: free, by which hosts do not wait"),
+        (ALL, {"strategy": "ansible.builtin.free"}, "the play has strategy: free, under which hosts do not wait"),
         (ALL, {"strategy": "host_pinned"}, "the play has strategy: host_pinned, "),
         (
             ALL,
@@ -66,7 +66,11 @@ def test_why_they_are_not_is_one_sentence(hosts: list[str], changed: dict[str, A
             "--limit",
             "leaves out gpu1, gpu2, but addresses, ranks and the swarm",
         ),
-        ({"strategy": "ansible.builtin.free"}, "strategy", "is free, by which hosts do not wait for one another, but "),
+        (
+            {"strategy": "ansible.builtin.free"},
+            "strategy",
+            "is free, under which hosts do not wait for one another, but ",
+        ),
         ({"targeted": ALL[2:], "limited": True, "tags": ["docker", "swarm"]}, "--limit", "leaves out gpu1, gpu2, but "),
         (
             {"targeted": ALL[2:], "limited": True, "tags": ["docker", "verify"]},

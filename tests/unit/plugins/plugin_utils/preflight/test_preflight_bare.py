@@ -147,13 +147,13 @@ def test_nothing_is_asked_of_docker_on_servers_without_it() -> None:
 
 @pytest.mark.parametrize(
     ("runtime", "words"),
-    [("container", "starts and watches Docker"), ("host", "brings back what was opened in the firewall")],
+    [("container", "starts and watches Docker"), ("host", "restores the ports opened in the firewall")],
 )
 def test_systemd_is_wanted_for_what_needs_it(runtime: str, words: str) -> None:
     facts = {**BARE, "docker": {**BARE["docker"], "swarm": {"state": "inactive"}}}
     facts["system"] = {**BARE["system"], "systemd": False}
     (problem,) = problems(facts, runtime=runtime)
-    assert (problem.check, problem.subject) == ("systemd", "gpu1") and problem.text.endswith(f", which {words}")
+    assert (problem.check, problem.subject) == ("systemd", "gpu1") and problem.text.endswith(f"; it {words}")
 
 
 @pytest.mark.parametrize(("free", "there", "ok"), [(30, False, True), (8, False, False), (8, True, True)])

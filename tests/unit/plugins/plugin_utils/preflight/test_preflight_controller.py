@@ -35,8 +35,8 @@ def test_too_old(core: str) -> None:
     (problem,) = found(core)
     assert problem.fatal
     assert problem.line() == (
-        f"ansible-core {core}: is older than 2.19.0, the first whose templates keep null and numbers as they are. "
-        f"Remedy: {INSTALL}."
+        f"ansible-core {core}: is older than 2.19.0, the first release whose templates keep null and numbers as they "
+        f"are. Remedy: {INSTALL}."
     )
 
 
@@ -85,8 +85,8 @@ def test_a_newer_copy_that_is_not_used_is_a_warning() -> None:
     (problem,) = of_copies("1.9.0", "1.10.0", "2.0.0")
     assert not problem.fatal
     assert problem.line() == (
-        "swarmspeed.cluster 1.9.0: is used, and not 1.10.0 in /b or 2.0.0 in /c, as collections_path names the folder "
-        "of /a first. Remedy: remove the older copy, or change the order in collections_path."
+        "swarmspeed.cluster 1.9.0: is used instead of 1.10.0 in /b or 2.0.0 in /c, because collections_path lists "
+        "the folder of /a first. Remedy: remove the older copy, or change the order in collections_path."
     )
 
 

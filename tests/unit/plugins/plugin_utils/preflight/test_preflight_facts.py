@@ -60,7 +60,8 @@ def lines(hosts: dict[str, Any], *, unreachable: dict[str, Any] | None = None, *
 
 
 MISSING = (
-    "Remedy: run the playbook again; if it stays so, check the output of swarmspeed.cluster.node_facts for this host."
+    "Remedy: run the playbook again; if the problem persists, check the output of swarmspeed.cluster.node_facts for "
+    "this host."
 )
 SUPPORTED = "Remedy: install one of: Debian 12 and 13, Ubuntu 22.04 and 24.04."
 
@@ -69,7 +70,7 @@ def test_a_users_files_are_not_replaced() -> None:
     etc = {"real": "/opt/team/etc", "state": "in_use"}
     assert lines({"gpu1": host(folders={"/opt/team/etc": {**etc, "replaced": []}}), "gpu2": host(folders={})}) == []
     assert lines({"gpu1": host(folders={"/opt/team/etc": {**etc, "replaced": ["env", "hostfile"]}})}) == [
-        "gpu1: /opt/team/etc has files that are not this collection's, and would be replaced: env, hostfile. "
+        "gpu1: /opt/team/etc contains files that this collection did not create and would replace: env, hostfile. "
         "Remedy: move them, or set another cluster_root."
     ]
 
@@ -112,17 +113,17 @@ def test_a_host_whose_sudo_gives_no_prompt_is_named_with_the_remedy_for_sudo_rs(
         ({"distribution": "debian", "release": "13"}, []),
         ({"distribution": "ubuntu", "release": "22.04"}, []),
         ({"distribution": "ubuntu", "release": "24.04"}, []),
-        ({"release": "11"}, [f"a: runs Debian 11, which is not supported. {SUPPORTED}"]),
-        ({"release": ""}, [f"a: runs Debian without a release number, which is not supported. {SUPPORTED}"]),
+        ({"release": "11"}, [f"a: Debian 11 is not supported. {SUPPORTED}"]),
+        ({"release": ""}, [f"a: Debian without a release number is not supported. {SUPPORTED}"]),
         (
             {"distribution": "rocky", "release": "9.4"},
-            [f"a: runs Rocky 9.4, which is not supported. {SUPPORTED}"],
+            [f"a: Rocky 9.4 is not supported. {SUPPORTED}"],
         ),
         (
             {"systemd": False},
             [
-                "a: is not run by systemd (no /run/systemd/system), which starts and watches Docker. "
-                "Remedy: use a machine or virtual machine that was booted, not a plain container."
+                "a: systemd is not running (no /run/systemd/system); it starts and watches Docker. Remedy: use a "
+                "physical or virtual machine, not a container."
             ],
         ),
         ({"python": "3.9.0"}, []),
@@ -134,12 +135,12 @@ def test_a_host_whose_sudo_gives_no_prompt_is_named_with_the_remedy_for_sudo_rs(
                 "Remedy: install python3 >= 3.9 and name it in ansible_python_interpreter."
             ],
         ),
-        ({"python": "three"}, [f"a: what was found there does not say which Python it has. {MISSING}"]),
+        ({"python": "three"}, [f"a: the facts gathered there do not say which Python is installed. {MISSING}"]),
         (
             None,
             [
-                f"a: what was found there does not say {what}. {MISSING}"
-                for what in ("which distribution it runs", "whether systemd runs", "which Python it has")
+                f"a: the facts gathered there do not say {what}. {MISSING}"
+                for what in ("which distribution is installed", "whether systemd runs", "which Python is installed")
             ],
         ),
     ],
@@ -175,8 +176,8 @@ CLOCK_REMEDY = (
             ],
         ),
         ([(15.2, 0.3), (-15.2, 0.3)], []),  # 30.4 s apart as measured, surely 29.8 s
-        ([(None, 0.1)], [f"a: what was found there does not say how its clock stands. {MISSING}"]),
-        ([(float("nan"), 0.1)], [f"a: what was found there does not say how its clock stands. {MISSING}"]),
+        ([(None, 0.1)], [f"a: the facts gathered there do not say what time it is. {MISSING}"]),
+        ([(float("nan"), 0.1)], [f"a: the facts gathered there do not say what time it is. {MISSING}"]),
     ],
 )
 def test_clock(clocks: list[tuple[Any, Any]], expected: list[str]) -> None:
@@ -210,7 +211,7 @@ TOO_LITTLE = "a: 8.0 GiB are free at /var/lib/docker; 25.0 GiB are needed. Remed
             {"bytes": 4 << 20, "variable": ""},
             ["a: 0.2 MiB are free at /var/lib/docker; 4.0 MiB are needed. Remedy: free space there."],
         ),
-        (None, 1, [f"a: what was found there does not say how much space is free at /var/lib/docker. {MISSING}"]),
+        (None, 1, [f"a: the facts gathered there do not say how much space is free at /var/lib/docker. {MISSING}"]),
     ],
 )
 def test_disk(free: Any, need: Any, expected: list[str]) -> None:
@@ -226,8 +227,8 @@ def test_disk(free: Any, need: Any, expected: list[str]) -> None:
         (
             "demo:2",
             [
-                "a: the image demo:2 is not there, and training_image_source is present. Remedy: load it on this host "
-                "(docker load), or set training_image_source to pull, archive or build."
+                "a: the image demo:2 is missing, and training_image_source: present does not fetch it. Remedy: load "
+                "it on this host (docker load), or set training_image_source to pull, archive or build."
             ],
         ),
     ],
@@ -292,7 +293,7 @@ def test_a_subnet_that_is_none(subnet: str, words: str) -> None:
 
 def test_missing_routes_are_reported() -> None:
     assert lines({"a": host(fabric=None)}, overlay_subnet="10.20.0.0/24") == [
-        f"a: what was found there does not say which routes and interfaces it has. {MISSING}"
+        f"a: the facts gathered there do not say which routes and interfaces it has. {MISSING}"
     ]
 
 
@@ -309,17 +310,20 @@ def test_port() -> None:
     assert lines(hosts) == []
     assert lines(hosts, network_mode="host", ssh_port=2223) == []
     assert lines(hosts, network_mode="host") == [
-        "a, c, e: TCP port 2222 is taken, which the training container's sshd needs with cluster_network_mode: host. "
-        "Remedy: see who listens (ss -ltnp 'sport = :2222') and stop it, or use cluster_network_mode: overlay."
+        "a, c, e: TCP port 2222 is in use, but the training container's sshd needs it with cluster_network_mode: host. "
+        "Remedy: find the process that listens there (ss -ltnp 'sport = :2222') and stop it, or use "
+        "cluster_network_mode: overlay."
     ]
     assert len(lines(hosts, network_mode="host", containers={"b": "another"})) == 1
     assert lines({"a": host(listening=None)}, network_mode="host") == [
-        f"a: what was found there does not say on which ports something listens. {MISSING}"
+        f"a: the facts gathered there do not say which ports are in use. {MISSING}"
     ]
 
 
 def test_missing_docker_facts_are_reported() -> None:
-    assert lines({"a": host(docker=None)}) == [f"a: what was found there does not say whether it has Docker. {MISSING}"]
+    assert lines({"a": host(docker=None)}) == [
+        f"a: the facts gathered there do not say whether Docker is installed. {MISSING}"
+    ]
 
 
 REFUSED = entries("it cannot be. Remedy: ask for another")
@@ -412,9 +416,11 @@ def test_what_gets_no_updates_is_a_warning_with_the_date() -> None:
     trixie = {"release": "13", "time": 1_795_000_000}  # November 2026
     hosts = {"a": host(), "b": host(system=trixie, packages=held), "c": host(system=trixie, packages={})}
     a, engine, hole = warned(hosts)
-    assert a.startswith("a: runs Debian 12, whose regular security updates ended on 2026-07-11; Debian LTS, ")
-    assert a.endswith("Remedy: upgrade it to Debian 13.")
-    assert engine.startswith("b: has Docker Engine 28.5.2, and 28 has had no updates since 2025-11-05. Remedy: ")
+    assert a.startswith("a: regular security updates of Debian 12 ended on 2026-07-11; Debian LTS, ")
+    assert a.endswith("Remedy: upgrade to Debian 13.")
+    assert engine.startswith(
+        "b: Docker Engine 28.5.2 is installed, but 28 has had no updates since 2025-11-05. Remedy: "
+    )
     assert hole.startswith("b: has nvidia-container-toolkit 1.18.2-1, for which CVE-2026-24260 ")
     assert len(warned(hosts, runtime="host")) == 1  # without Docker neither matters
     assert lines(hosts) == []
@@ -427,8 +433,8 @@ def test_hosts_of_two_kinds_of_processor() -> None:
     arm, intel = {"architecture": "aarch64"}, {"architecture": "x86_64"}
     hosts = {"a": host(system=intel), "b": host(system=arm), "c": host(system=intel)}
     assert lines(hosts) == [
-        "b: is aarch64, and a is x86_64: a training image is built for one of them and does not run on the other. "
-        "Remedy: make a cluster of each kind, each with its own inventory and cluster_name."
+        "b: the processor is aarch64, but that of a is x86_64; a training image runs on only one of them. Remedy: "
+        "make a cluster of each kind, each with its own inventory and cluster_name."
     ]
     assert lines(hosts, runtime="host") == []
     assert lines({"a": host(system=arm), "b": host(system=arm)}) == []
@@ -436,6 +442,6 @@ def test_hosts_of_two_kinds_of_processor() -> None:
 
 def test_a_release_that_was_never_tried_says_how_to_try_it() -> None:
     assert lines({"a": host(system={"distribution": "ubuntu", "release": "26.04"})}) == [
-        "a: runs Ubuntu 26.04, which is untried. Remedy: install one of: Debian 12 and 13, Ubuntu 22.04 and 24.04; or "
-        "try it with preflight_skip: [distribution] (docs/versions.md)."
+        "a: Ubuntu 26.04 is untested. Remedy: install one of: Debian 12 and 13, Ubuntu 22.04 and 24.04; or try it "
+        "with preflight_skip: [distribution] (docs/versions.md)."
     ]

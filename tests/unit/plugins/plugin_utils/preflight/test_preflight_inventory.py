@@ -49,7 +49,7 @@ def with_variables(**by_host: dict[str, Any]) -> Inventory:
         names={host: list(variables) for host, variables in by_host.items()},
         defaults={"cluster_name": "demo", "cluster_network_mode": "overlay"},
         specs=SPECS,
-        invalid=lambda name, value: f"{name} is no int" if name == "swarm_port" and value == "x" else None,
+        invalid=lambda name, value: f"{name} must be an integer" if name == "swarm_port" and value == "x" else None,
     )
 
 
@@ -70,8 +70,8 @@ NO_MANAGER = "group managers: has no host, and a swarm needs a manager. Remedy: 
         (
             {},
             [
-                "group cluster, group managers, group workers: is not in the inventory. "
-                "Remedy: define group cluster with the children managers and workers (workers may be empty)."
+                "group cluster, group managers, group workers: missing from the inventory. Remedy: define group "
+                "cluster with the children managers and workers (workers may be empty)."
             ],
         ),
         (
@@ -85,18 +85,24 @@ NO_MANAGER = "group managers: has no host, and a swarm needs a manager. Remedy: 
         (
             groups(["a", "b"], ["c"]),
             [
-                "group managers: has 2 hosts (a, b); managers decide by majority, so an even number survives no more "
-                "failures than 1. Remedy: use 1, 3 or 5 managers and put the others into group workers."
+                "group managers: has 2 hosts (a, b); managers decide by majority, so an even number tolerates no "
+                "more failures than 1 would. Remedy: use 1, 3 or 5 managers and move the others to group workers."
             ],
         ),
-        (groups(["a"], ["a", "b"]), ["a: is in both groups, managers and workers. Remedy: keep it in one of them."]),
+        (
+            groups(["a"], ["a", "b"]),
+            ["a: listed in both managers and workers. Remedy: keep each host in one of the two groups."],
+        ),
         (
             groups(["a"], ["b"], ["a", "b", "c", "d"]),
-            ["c, d: is in group cluster but neither in managers nor in workers. Remedy: put it into one of them."],
+            [
+                "c, d: listed in cluster, but neither in managers nor in workers. Remedy: add each host to one of "
+                "the two groups."
+            ],
         ),
         (
             groups(["a"], ["b"], ["a"]),
-            ["b: is in managers or workers but not in cluster. Remedy: make both groups children of cluster."],
+            ["b: listed in managers or workers, but not in cluster. Remedy: make both groups children of cluster."],
         ),
     ],
 )
@@ -107,8 +113,8 @@ def test_groups_and_managers(given_groups: dict[str, Any], expected: list[str]) 
 @pytest.mark.parametrize("host", ["Node1", "gpu_1", "10.0.0.5", "gpu1.example.org", "-a", "a-", "n" * 64, "gpü"])
 def test_host_names_that_are_no_labels(host: str) -> None:
     assert lines(Inventory(groups=groups([host], []), defaults={"cluster_name": "demo"})) == [
-        f"{host}: is not {LABEL}, and its container is named after it. "
-        "Remedy: give the host a short name in the inventory and its address in ansible_host."
+        f"{host}: not {LABEL}; the training container is named after the host. Remedy: give the host a short name in "
+        "the inventory and its address in ansible_host."
     ]
 
 
@@ -121,8 +127,8 @@ def test_the_name_of_a_container_is_one_label() -> None:
     inventory = Inventory(groups=groups(["n" * 40], ["m" * 39]), defaults={"cluster_name": "c" * 23})
     container = f"{'c' * 23}-{'n' * 40}"
     assert lines(inventory) == [
-        f"{'n' * 40}: the name of its container, {container}, has 64 letters; DNS allows 63. "
-        "Remedy: shorten cluster_name or the host's name in the inventory."
+        f"{'n' * 40}: the name of its container, {container}, has 64 characters; DNS allows 63. Remedy: shorten "
+        "cluster_name or the host's name in the inventory."
     ]
 
 
@@ -179,18 +185,18 @@ def test_a_misspelt_name_is_a_problem_and_a_stranger_a_warning() -> None:
             lab2={"swarm_advertize_addr": 1, "cluster_zzzzzzzzzzzz": 1, "swarn_advertise_addr": 1},
         ),
     )
-    skip = "if it is another role's, skip the check variable_names"
+    skip = "if it is another role's, add variable_names to preflight_skip"
     assert [problem.line() for problem in report.problems] == [
-        "cluster_zzzzzzzzzzzz: is no variable of this collection, although its name begins with cluster_ "
-        f"(set for lab2). Remedy: remove it, or rename it; {skip}.",
-        "swarm_advertize_addr: is no variable of this collection, although its name begins with swarm_ "
-        f"(set for lab1, lab2). Remedy: did you mean swarm_advertise_addr? Rename it; {skip}.",
+        "cluster_zzzzzzzzzzzz: is not a variable of this collection, although its name begins with cluster_ (set for "
+        f"lab2). Remedy: remove it, or rename it; {skip}.",
+        "swarm_advertize_addr: is not a variable of this collection, although its name begins with swarm_ (set for "
+        f"lab1, lab2). Remedy: did you mean swarm_advertise_addr? Rename it; {skip}.",
     ]
     assert [problem.line() for problem in report.warnings] == [
-        "docker_edition, docker_users: is no variable of this collection, although its name begins with docker_ "
+        "docker_edition, docker_users: is not a variable of this collection, although its name begins with docker_ "
         "(set for lab1). Remedy: remove it, or rename it unless another role of yours uses it.",
-        "swarn_advertise_addr: is no variable of this collection, but looks like one (set for lab2). "
-        "Remedy: did you mean swarm_advertise_addr? Rename it unless another role of yours uses it.",
+        "swarn_advertise_addr: is not a variable of this collection, but looks like one (set for lab2). Remedy: did "
+        "you mean swarm_advertise_addr? Rename it unless another role of yours uses it.",
     ]
     assert [notice.rpartition("uses it. ")[2] for notice in report.notices()] == ["(check: variable_names)"] * 2
 
@@ -206,8 +212,8 @@ def test_a_variable_of_an_earlier_release_is_named_with_its_name_of_today() -> N
 def test_values_are_checked_against_the_specs() -> None:
     remedy = "Remedy: correct it in the inventory or in the variables file that sets it."
     inventory = with_variables(lab1={"swarm_port": "x"}, lab2={"swarm_port": 3}, lab3={"swarm_port": "x"})
-    assert lines(inventory) == [f"swarm_port: swarm_port is no int (set for lab1, lab3). {remedy}"]
-    assert lines(everywhere("swarm_port", "x")) == [f"swarm_port: swarm_port is no int. {remedy}"]
+    assert lines(inventory) == [f"swarm_port: swarm_port must be an integer (set for lab1, lab3). {remedy}"]
+    assert lines(everywhere("swarm_port", "x")) == [f"swarm_port: swarm_port must be an integer. {remedy}"]
     assert lines(everywhere("swarm_port", None)) == []
     broken = Inventory(groups=groups(["a"], []), specs=SPECS, broken={"a": {"swarm_port": "no filter named x"}})
     assert lines(broken) == [f"swarm_port: its template cannot be evaluated: no filter named x. {remedy}"]
@@ -292,9 +298,8 @@ def test_a_launch_json_that_comes_with_the_source(variables: dict[str, Any], fou
         kind=lambda path: found if path == "/code/.vscode/launch.json" else "directory",
     )
     text = (
-        "workspace_source: has a .vscode/launch.json of its own, which would take the place of the one that "
-        "deepspeed_launch_vscode writes, on every run. Remedy: add .vscode to workspace_exclude, or set "
-        "deepspeed_launch_vscode: false."
+        "workspace_source: contains .vscode/launch.json, which would replace the one that deepspeed_launch_vscode "
+        "writes on every run. Remedy: add .vscode to workspace_exclude, or set deepspeed_launch_vscode: false."
     )
     assert [one.line() for one in collect({"vscode": check_vscode}, inventory).problems] == [text] * reported
 
@@ -315,11 +320,11 @@ def test_report() -> None:
     assert report.skipped == ("managers",)
     assert report.notices() == ["Preflight check managers is skipped, as requested."]
     assert report.problems == (
-        Problem("b", "is in both groups, managers and workers", "keep it in one of them", check="groups"),
+        Problem("b", "listed in both managers and workers", "keep each host in one of the two groups", check="groups"),
     )
     assert report.message() == (
         "Preflight found 1 problem. Nothing was changed.\n"
-        "1. b: is in both groups, managers and workers. Remedy: keep it in one of them. (check: groups)"
+        "1. b: listed in both managers and workers. Remedy: keep each host in one of the two groups. (check: groups)"
     )
     assert (
         collect(INVENTORY_CHECKS, inventory)

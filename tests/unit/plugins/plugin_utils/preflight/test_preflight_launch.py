@@ -100,7 +100,7 @@ SHRINK = {"wanted": True, "resume": "auto"}
 def test_a_configuration_in_the_environment_cannot_follow_fewer_nodes() -> None:
     zero0 = {"preset": None, "config": {**CONFIG, "zero_optimization": {"stage": 0}}}
     (line,) = lines(hosts=HOSTS, shrink={**SHRINK, "by_environment": True}, ds_config=zero0)
-    assert line.startswith("deepspeed_launch_shrink: is true, and a script of Accelerate finds the cluster's")
+    assert line.startswith("deepspeed_launch_shrink: is true, but a script of Accelerate reads the cluster's")
 
 
 def test_a_job_that_may_shrink() -> None:
@@ -122,15 +122,15 @@ def test_a_job_that_may_shrink() -> None:
 )
 def test_a_job_that_could_not_shrink(request_: dict[str, Any], why: str) -> None:
     (line,) = lines(hosts=HOSTS, shrink=SHRINK, ds_config=request_)
-    assert line.startswith(f"deepspeed_launch_shrink: is true, and the job could not go on with fewer nodes: {why}")
+    assert line.startswith(f"deepspeed_launch_shrink: is true, but the job could not continue with fewer nodes: {why}")
     assert line.endswith(". Remedy: correct deepspeed_launch_ds_config, or set deepspeed_launch_shrink: false.")
 
 
 def test_a_job_that_is_not_resumed_does_not_shrink() -> None:
     requested = {**SHRINK, "resume": "never"}
     assert lines(hosts=HOSTS, shrink=requested, ds_config={"preset": "zero0", "config": CONFIG}) == [
-        "deepspeed_launch_shrink: is true, and a job is only started again with deepspeed_launch_resume: auto. "
-        "Remedy: set deepspeed_launch_resume: auto, or deepspeed_launch_shrink: false."
+        "deepspeed_launch_shrink: is true, but a job is restarted only with deepspeed_launch_resume: auto. Remedy: "
+        "set deepspeed_launch_resume: auto, or deepspeed_launch_shrink: false."
     ]
 
 

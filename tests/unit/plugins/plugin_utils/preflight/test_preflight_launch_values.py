@@ -73,7 +73,7 @@ def test_what_the_shell_behind_pdsh_would_change_is_refused_where_the_job_has_se
 def test_a_secret_stands_in_one_variable_and_in_no_process_list() -> None:
     (problem,) = found(secrets={"A": "abcdef", "B": "ghijkl"}, environment={"B": "x", "A": "y", "C": "z"})
     assert problem.subject == "deepspeed_launch_secrets"
-    assert problem.text == "A, B stands in deepspeed_launch_environment, too"
+    assert problem.text == "A, B is also set in deepspeed_launch_environment"
     (problem,) = found(secrets={"A": "abcdef"}, transport="pdsh")
     assert problem.subject == "deepspeed_launch_secrets" and "process list" in problem.text
     assert "abcdef" not in problem.line()
@@ -85,7 +85,7 @@ def test_a_secret_stands_in_one_variable_and_in_no_process_list() -> None:
     [
         (
             {"on_hang": "restart"},
-            ["is restart, and with deepspeed_launch_resume: never the job is ended and not started again"],
+            ["is restart, but with deepspeed_launch_resume: never the job would be ended and not started again"],
         ),
         ({"on_hang": "restart", "resume": "auto"}, []),
         ({"on_hang": "stop"}, []),
@@ -116,7 +116,7 @@ def test_the_examples_pass(path: Path) -> None:
     [
         ({"include": "gpu1:0,a"}, "include: 'a' in"),
         ({"exclude": "@"}, "exclude: names no host at one place"),
-        ({"include": "gpu1;gpu2"}, "include: names 'gpu1;gpu2', which is no host of the cluster"),
+        ({"include": "gpu1;gpu2"}, "include: names 'gpu1;gpu2', which is not a host of the cluster"),
         ({"ds_config_preset": "zero5"}, "ds_config_preset: 'zero5' is not one of auto, zero0"),
         ({"ds_config": {"train_micro_batch_size_per_gpu": -4}}, "ds_config: train_micro_batch_size_per_gpu must be a"),
         ({"ds_config": {"zero_optimization": {"stage": 7}}}, "ds_config: zero_optimization.stage must be a whole"),

@@ -55,12 +55,12 @@ def test_the_way_to_want_sockets_is_no_reason_for_a_warning(value: Any, refused:
     [
         (
             {"nccl_env_settings": {"NCCL_IB_DISABLE": True}},
-            "nccl_env_settings.NCCL_IB_DISABLE: 'true' is no number, and NCCL would read it as 0; it takes a whole "
-            "number from 0 to 1, so write 1. Remedy: correct it, or remove it.",
+            "nccl_env_settings.NCCL_IB_DISABLE: 'true' is not a number, and NCCL would read it as 0; it must be a "
+            "whole number from 0 to 1: write 1. Remedy: correct it, or remove it.",
         ),
         (
             {"nccl_env_settings": {"NCCL_RAS_ENABLE": 0}, "nccl_env_version": "2.21.5"},
-            "nccl_env_settings.NCCL_RAS_ENABLE: is known to NCCL from 2.24 on, and the image has 2.21.5. Remedy: "
+            "nccl_env_settings.NCCL_RAS_ENABLE: is supported by NCCL from 2.24 on, but the image has 2.21.5. Remedy: "
             "correct it, or remove it.",
         ),
         (
@@ -70,20 +70,18 @@ def test_the_way_to_want_sockets_is_no_reason_for_a_warning(value: Any, refused:
         ),
         (
             {"nccl_env_settings": {"NCCL_SOCKET_IFNAME": "=bond0"}},
-            "nccl_env_settings.NCCL_SOCKET_IFNAME: a container on an overlay has eth0, eth1 and so on, and no "
-            "interface "
-            f"bond0. {FOUND}; the host's own are there with cluster_network_mode: host.",
+            "nccl_env_settings.NCCL_SOCKET_IFNAME: a container on an overlay has eth0, eth1 and so on, but no "
+            f"interface bond0. {FOUND}; the host's own are there with cluster_network_mode: host.",
         ),
         (
             {"nccl_env_environment": {"GLOO_SOCKET_IFNAME": "eth0,ens3"}},
-            "nccl_env_environment.GLOO_SOCKET_IFNAME: a container on an overlay has eth0, eth1 and so on, and no "
+            "nccl_env_environment.GLOO_SOCKET_IFNAME: a container on an overlay has eth0, eth1 and so on, but no "
             f"interface ens3. {FOUND}; the host's own are there with cluster_network_mode: host.",
         ),
         (
             {"nccl_env_environment": {"GLOO_SOCKET_IFNAME": "=eth0"}},
-            "nccl_env_environment.GLOO_SOCKET_IFNAME: '=eth0' is not a list of whole names: Gloo knows neither = nor "
-            "^, "
-            f"and no blanks. {FOUND}.",
+            "nccl_env_environment.GLOO_SOCKET_IFNAME: '=eth0' is not a list of whole names: Gloo supports neither = "
+            f"nor ^ nor blanks. {FOUND}.",
         ),
         (
             {"nccl_env_environment": {"NCCL_IB_TIMEOUT": 99}},
@@ -116,7 +114,7 @@ def test_what_may_be_meant_is_a_warning() -> None:
     assert [problem.line() for problem in found.warnings] == [
         "nccl_env_settings.NCCL_IB_TIMOUT: is not read by NCCL, and looks like a misspelling of NCCL_IB_TIMEOUT (set "
         "for lab1). Remedy: write NCCL_IB_TIMEOUT.",
-        "nccl_env_environment.NCCL_NET: wins over the settings of each node, and DeepSpeed copies that of rank 0 to "
+        "nccl_env_environment.NCCL_NET: overrides the settings of each node, and DeepSpeed copies that of rank 0 to "
         "every node (set for lab1). Remedy: put it into nccl_env_settings.",
     ]
 
@@ -219,8 +217,8 @@ def test_a_wrong_interface_name_is_named_with_those_that_are_there() -> None:
         "GLOO_SOCKET_IFNAME": {"a": "", "b": "bond"},
     }
     assert [problem.line() for problem in check_interfaces(FABRICS, wanted)] == [
-        f"a: NCCL_SOCKET_IFNAME names bond9, which is no interface there; it has bond0, eno1. {FOUND}.",
-        f"b: GLOO_SOCKET_IFNAME names bond, which is no interface there; it has bond0, eno1. {FOUND}.",
+        f"a: NCCL_SOCKET_IFNAME names bond9, but the host has no such interface; it has bond0, eno1. {FOUND}.",
+        f"b: GLOO_SOCKET_IFNAME names bond, but the host has no such interface; it has bond0, eno1. {FOUND}.",
     ]
     assert list(check_interfaces(FABRICS, {})) == []
     # What the host has could not be read: another check says so.

@@ -103,8 +103,7 @@ def test_a_network_that_exists_and_collides_works_on_with_a_warning() -> None:
         [],
         [
             "b: route 10.0.0.0/8 via device wg0 overlaps the overlay's subnet 10.64.0.0/24. Remedy: the network "
-            "works, but "
-            f"its containers cannot reach that; {RECREATE}, on a free subnet."
+            f"works, but its containers cannot reach that address; {RECREATE}, on a free subnet."
         ],
     )
     assert reported(hosts, overlay={"recreate": True}) == ([], [])
@@ -118,10 +117,9 @@ def test_other_settings_are_explained() -> None:
     hosts = {"a": node(1, networks={"demo": found})}
     assert reported(hosts) == (
         [
-            "network demo: exists with other settings: it is not attachable, so only services may join it, and no "
-            "training container; its MTU is 9000, wanted is 1500; its traffic is encrypted, wanted is plain. "
-            f"Remedy: {RECREATE}; or set the overlay_network_* variables to what exists, or choose another "
-            "overlay_network_name."
+            "network demo: exists with other settings: it is not attachable, so only services can join it, not a "
+            f"training container; its MTU is 9000, not 1500; its traffic is encrypted, not plain. Remedy: {RECREATE}; "
+            "or set the overlay_network_* variables to what exists, or choose another overlay_network_name."
         ],
         [],
     )
@@ -138,15 +136,15 @@ def test_what_no_network_could_be_is_reported_once() -> None:
     ] == [
         "a: network 192.168.7.0/24 of device eth0",
         "a: overlay_network_mtu is 9000",
-        "a: its kernel",
+        "a: the kernel",
     ]
 
 
 def test_a_bridge_with_the_overlays_name_would_be_joined_instead() -> None:
     hosts = {"a": node(1, networks={"demo": NET}), "b": node(2, networks={"demo": {"driver": "bridge", "subnets": []}})}
     expected = [
-        "b: has a network demo of driver bridge, which containers there would join, not the overlay. Remedy: remove it "
-        "(docker network rm demo), or choose another overlay_network_name."
+        "b: has a network demo of driver bridge, which containers there would join instead of the overlay. Remedy: "
+        "remove it (docker network rm demo), or choose another overlay_network_name."
     ]
     assert reported(hosts) == reported(hosts, overlay={"recreate": True}) == (expected, [])
 
@@ -160,9 +158,8 @@ def test_containers_of_others_hold_a_network_that_is_to_be_replaced() -> None:
     requested = {"recreate": True, "planned": {"subnet": "10.65.0.0/24", "mtu": 1500}}
     assert reported(hosts, overlay=requested) == (
         [
-            "b: container web is not ours and is on network demo, which is to be re-created. Remedy: take it off "
-            "(docker "
-            "network disconnect demo web), or remove it."
+            "b: container web, which this collection did not create, is attached to network demo, which must be "
+            "re-created. Remedy: disconnect it (docker network disconnect demo web), or remove it."
         ],
         [],
     )
@@ -190,9 +187,9 @@ def test_jumbo_frames_that_one_host_keeps_from_all() -> None:
     assert reported(hosts) == (
         [],
         [
-            "b: its interface eth0 has an MTU of 1500, others have up to 9000: the overlay takes 1500, which is 1450 "
-            "in the "
-            "containers. Remedy: give all hosts' interfaces the larger one, where switches let it through."
+            "b: its interface eth0 has an MTU of 1500, others have up to 9000: the overlay uses 1500, which is 1450 "
+            "in the containers. Remedy: set the larger one on the interfaces of all hosts, if the switches forward "
+            "such packets."
         ],
     )
 
@@ -202,8 +199,8 @@ def test_jumbo_frames_that_a_network_does_not_use_yet() -> None:
     assert reported(hosts, underlay={"mtu": 9000}) == (
         [],
         [
-            "network demo: was made for an MTU of 1500, and all hosts have 9000 now: larger packets would be faster. "
-            f"Remedy: {RECREATE}."
+            "network demo: was created for an MTU of 1500, but all hosts support 9000 now: larger packets would be "
+            f"faster. Remedy: {RECREATE}."
         ],
     )
     assert reported(hosts, underlay={"mtu": 9000}, overlay={"mtu": 1500}) == ([], [])  # as asked
@@ -217,13 +214,12 @@ def test_a_kernel_without_esp() -> None:
     assert reported(hosts) == ([], [])
     assert reported(hosts, overlay={"encrypted": True}) == (
         [
-            "b: its kernel has no ESP (CONFIG_INET_ESP), which overlay_network_encrypted needs: containers would not "
-            "reach "
-            "one another. Remedy: run a kernel that has it, or set overlay_network_encrypted: false."
+            "b: the kernel has no ESP (CONFIG_INET_ESP), which overlay_network_encrypted needs: containers could not "
+            "reach one another. Remedy: run a kernel that has it, or set overlay_network_encrypted: false."
         ],
         [
-            "c: it is unknown whether its kernel has ESP, which overlay_network_encrypted needs. Remedy: see that "
-            "`modprobe esp4` succeeds there."
+            "c: whether the kernel has ESP, which overlay_network_encrypted needs, is unknown. Remedy: make sure "
+            "that `modprobe esp4` succeeds there."
         ],
     )
     assert reported(hosts, overlay={"encrypted": True}, network_mode="host") == ([], [])
@@ -236,9 +232,8 @@ def test_a_container_elsewhere_with_the_name_of_this_collection() -> None:
     strange = {"demo-b": {"addresses": {"demo": "10.64.0.9"}}, "demo-c": {"addresses": {"bridge": "172.17.0.2"}}}
     hosts = {"a": node(1, containers=strange), "b": node(2, containers=dict(strange)), "c": node(3)}
     expected = [
-        "a: container demo-b on network demo has the name of b's training container, so that the name leads to either "
-        "of "
-        "them. Remedy: rename it (docker rename demo-b …) and restart it, or remove it."
+        "a: container demo-b on network demo has the name of b's training container, so the name resolves to either "
+        "of them. Remedy: rename it (docker rename demo-b …) and restart it, or remove it."
     ]
     assert reported(hosts) == (expected, [])
     assert reported(hosts, network_mode="host") == ([], [])
@@ -248,9 +243,8 @@ def test_hosts_of_one_name() -> None:
     hosts = {"a": node(1), "b": node(7), "c": node(1), "d": {"system": {}}}
     assert reported(hosts) == (
         [
-            "a, c: all have the host name gpu1, by which the swarm lists its nodes: no one could distinguish them. "
-            "Remedy: "
-            "give each a name of its own (hostnamectl set-hostname …) and restart its engine."
+            "a, c: all have the host name gpu1, by which the swarm lists its nodes, so these could not be "
+            "distinguished. Remedy: give each a name of its own (hostnamectl set-hostname …) and restart its engine."
         ],
         [],
     )
@@ -283,12 +277,11 @@ def test_what_is_fixed_for_a_swarms_life() -> None:
     requested = {"data_path_port": 4790, "default_address_pool": ["10.32.0.0/12", "10.48.0.0/12"]}
     assert reported(hosts, swarm=requested) == (
         [
-            "swarm_data_path_port: is 4790, and the swarm was formed with 4789, which is fixed for its life. Remedy: "
-            "set it "
-            "to 4789, or rebuild the swarm: teardown.yml, then site.yml.",
-            "swarm_default_address_pool: is 10.32.0.0/12, 10.48.0.0/12, and the swarm was formed with 10.0.0.0/8, "
-            "which is "
-            "fixed for its life. Remedy: set it to 10.0.0.0/8, or rebuild the swarm: teardown.yml, then site.yml.",
+            "swarm_data_path_port: is 4790, but the swarm was formed with 4789, which cannot be changed afterwards. "
+            "Remedy: set it to 4789, or rebuild the swarm: teardown.yml, then site.yml.",
+            "swarm_default_address_pool: is 10.32.0.0/12, 10.48.0.0/12, but the swarm was formed with 10.0.0.0/8, "
+            "which cannot be changed afterwards. Remedy: set it to 10.0.0.0/8, or rebuild the swarm: teardown.yml, "
+            "then site.yml.",
         ],
         [],
     )
@@ -310,9 +303,9 @@ def test_a_node_that_tells_the_others_another_address() -> None:
     assert reported(hosts, swarm=requested) == (
         [],
         [
-            "b: advertises 10.0.0.2 to the other nodes, not 192.168.7.2, and that is fixed when a node joins. "
-            "Remedy: "
-            "run `docker swarm leave` there and site.yml again, or set swarm_advertise_address to that address."
+            "b: advertises 10.0.0.2 to the other nodes, not 192.168.7.2; this address is fixed when a node joins. "
+            "Remedy: run `docker swarm leave` there and site.yml again, or set swarm_advertise_address to that "
+            "address."
         ],
     )
     assert reported(hosts, swarm={"addresses": {"b": "eth1"}}) == ([], [])  # an interface's name
@@ -326,7 +319,8 @@ def test_a_manager_that_no_longer_has_the_address_that_it_advertises() -> None:
     own = {"state": "active", "manager": True, "node_id": "gpu2", "node_addr": "10.0.0.2"}
     hosts["b"] = {**node(2, swarm=own), "fabric": has}
     text = (
-        "is a manager of the swarm at the address 10.0.0.2, which it no longer has, and that is fixed when a node joins"
+        "is a manager of the swarm at the address 10.0.0.2, which it no longer has; this address is fixed when a "
+        "node joins"
     )
     again = "run `docker swarm leave --force` there and site.yml again, or give the host that address again"
     for address in ("192.168.7.2", "eth1"):
@@ -337,7 +331,7 @@ def test_a_manager_that_no_longer_has_the_address_that_it_advertises() -> None:
     assert len(reported(hosts, swarm={"addresses": {"b": "192.168.7.9"}})[1]) == 1
 
 
-MORE = "; were one more lost, no node could join and no container be put on the overlay"
+MORE = "; if one more is lost, no node can join and no container can be attached to the overlay"
 
 
 @pytest.mark.parametrize(
@@ -348,7 +342,7 @@ MORE = "; were one more lost, no node could join and no container be put on the 
             [listed("gpu1"), listed("gpu2"), listed("gpu3", reachable="unreachable")],
             [],
             [
-                f"group managers: 2 of the swarm's 3 managers answer, gpu3 not{MORE}. Remedy: start the engines of "
+                f"group managers: 2 of the swarm's 3 managers answer, but not gpu3{MORE}. Remedy: start the engines of "
                 "those "
                 "that do not answer."
             ],
@@ -357,7 +351,7 @@ MORE = "; were one more lost, no node could join and no container be put on the 
             [listed("gpu1"), listed("gpu2"), listed("old", reachable="unreachable"), listed("gpu4", "worker")],
             [],
             [
-                f"group managers: 2 of the swarm's 3 managers answer, old not{MORE}. Remedy: start the engines of "
+                f"group managers: 2 of the swarm's 3 managers answer, but not old{MORE}. Remedy: start the engines of "
                 "those "
                 "that do not answer, or set swarm_removed_nodes: [old] where they are gone for good."
             ],
@@ -366,9 +360,8 @@ MORE = "; were one more lost, no node could join and no container be put on the 
             [*(listed(f"gpu{number}") for number in range(1, 5)), listed("old", reachable="unreachable")],
             [],
             [
-                "group managers: 4 of the swarm's 5 managers answer, old not. Remedy: start the engines of those that "
-                "do "
-                "not answer, or set swarm_removed_nodes: [old] where they are gone for good."
+                "group managers: 4 of the swarm's 5 managers answer, but not old. Remedy: start the engines of those "
+                "that do not answer, or set swarm_removed_nodes: [old] where they are gone for good."
             ],
         ),
     ],
@@ -398,9 +391,8 @@ def test_ports_that_somebody_else_listens_on() -> None:
 
     def lines(who: str, protocol: str, port: int, what: str, more: str = "") -> str:
         return (
-            f"{who}: {protocol.upper()} port {port} is taken, which the swarm needs for the {what}. Remedy: see who "
-            "listens "
-            f"(ss -lnp{protocol[0]} 'sport = :{port}') and stop it{more}."
+            f"{who}: {protocol.upper()} port {port} is in use, but the swarm needs it for the {what}. Remedy: find "
+            f"the process that listens there (ss -lnp{protocol[0]} 'sport = :{port}') and stop it{more}."
         )
 
     assert reported(hosts)[0] == [
@@ -465,7 +457,7 @@ def kept(attached: list[Any], **docker: Any) -> list[str]:
     hosts = {"a": node(1, swarm={**own, "attached": attached}), "b": node(2, swarm=other, **docker)}
     problems, warnings = reported(hosts)
     assert problems == []
-    return [line for line in warnings if "keeps the place" in line]
+    return [line for line in warnings if "holds the endpoint" in line]
 
 
 GONE = {"container": "d61e0123456789abcd", "node": "n2", "networks": ["demo"]}
@@ -474,8 +466,8 @@ GONE = {"container": "d61e0123456789abcd", "node": "n2", "networks": ["demo"]}
 def test_the_place_of_a_container_that_is_gone_is_named_with_what_frees_it() -> None:
     containers = {"demo-b": {"id": "0002", "state": "running"}, "old": {"id": "0003", "state": "exited"}}
     assert kept([GONE]) == [
-        "b: its engine keeps the place of container d61e01234567, which is gone, in network demo: an address that no "
-        "one else gets, and teardown.yml cannot remove the network. Remedy: systemctl restart docker there."
+        "b: its engine still holds the endpoint of container d61e01234567, which no longer exists, in network demo: "
+        "its address stays in use, and teardown.yml cannot remove the network. Remedy: systemctl restart docker there."
     ]
     (line,) = kept([GONE], containers=containers)
     assert line.endswith("Remedy: systemctl restart docker there, when demo-b may be interrupted.")
@@ -513,15 +505,14 @@ def test_a_node_of_the_swarm_that_is_no_host_is_named_with_the_command_that_remo
     (line,) = left(OUT_OF_IT)
     text, dummy, remedy = line.partition(" Remedy: ")
     assert text == (
-        "gpu9: is still a node of the swarm (at 10.0.0.9), though it is no host of the inventory, and its container "
-        "may still run."
+        "gpu9: is not in the inventory, but still a node of the swarm (at 10.0.0.9), and its container may still run."
     )
     assert "docker ps --all --quiet --filter label=swarmspeed.cluster=demo --filter label=swarmspeed.spec" in remedy
     assert 'site.yml -e \'{"swarm_removed_nodes": ["gpu9"]}\'' in remedy and "demote" not in remedy
     (line,) = left({**OUT_OF_IT, "role": "manager", "reachability": "reachable"})
     assert "docker node demote gpu9" in line
     (line,) = left({**OUT_OF_IT, "state": "down"})
-    assert "; it is down. Remedy: " in line and "docker rm" not in line
+    assert "is down and not in the inventory" in line and "docker rm" not in line
 
 
 def test_stale_entries_removed_nodes_and_members_are_no_such_nodes() -> None:

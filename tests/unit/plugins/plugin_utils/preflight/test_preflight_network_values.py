@@ -88,9 +88,8 @@ def test_values_that_pass(values: dict[str, Any]) -> None:
     [
         (
             {"overlay_network_subnet": "10.20.0.0/29"},
-            "overlay_network_subnet: 10.20.0.0/29 has room for 2 nodes, as each takes two addresses, and the cluster "
-            "has 3. "
-            "Remedy: give a larger one, such as a /24.",
+            "overlay_network_subnet: 10.20.0.0/29 has room for 2 nodes, as each takes two addresses, but the cluster "
+            "has 3. Remedy: give a larger one, such as a /24.",
         ),
         (
             {"b_overlay_network_encrypted": True},
@@ -100,8 +99,7 @@ def test_values_that_pass(values: dict[str, Any]) -> None:
         ),
         (
             {"swarm_default_address_pool": ["10.0.0.0/8", "10.20.0.0/16"]},
-            "swarm_default_address_pool: 10.20.0.0/16 and 10.0.0.0/8 overlap, so that addresses would be given out "
-            "twice. "
+            "swarm_default_address_pool: 10.20.0.0/16 and 10.0.0.0/8 overlap, so addresses would be assigned twice. "
             "Remedy: give pools that share no address.",
         ),
         (
@@ -112,8 +110,8 @@ def test_values_that_pass(values: dict[str, Any]) -> None:
         ),
         (
             {"b_cluster_address": "203.0.113.7"},
-            "cluster_address: is set for b, and not for a, c. Remedy: set it for every host of the cluster, or "
-            "for none.",
+            "cluster_address: is set for b, but not for a, c. Remedy: set it for every host of the cluster, or for "
+            "none.",
         ),
         (
             {"cluster_address": "203.0.113.7"},
@@ -133,8 +131,8 @@ def test_an_address_beside_a_subnet_is_refused() -> None:
         cluster_address="203.0.113.7", b_cluster_address="198.51.100.9", cluster_underlay_subnet="10.0.0.0/8"
     )
     assert lines(beside) == [
-        "cluster_address: is set beside cluster_underlay_subnet (10.0.0.0/8), and each says which network is used. "
-        "Remedy: remove one of them."
+        "cluster_address: is set in addition to cluster_underlay_subnet (10.0.0.0/8); only one of them can choose the "
+        "network. Remedy: remove one of them."
     ]
 
 
@@ -146,8 +144,7 @@ def test_more_managers_than_help_are_a_warning() -> None:
     assert found.problems == ()
     assert [problem.line() for problem in found.warnings] == [
         "group managers: has 9 hosts; every decision of the swarm waits for more than half of them. Remedy: use 1, 3 "
-        "or 5 "
-        "managers and put the others into group workers.",
+        "or 5 managers and move the others to group workers.",
     ]
 
 

@@ -59,7 +59,7 @@ def lines(docker: dict[str, Any], managers: str = "a", *, leave: bool = False, a
 
 
 def other(host: str, role: str) -> str:
-    return f"{host}: is in another Docker swarm, as {role}. {LEAVE}, or take the host out of the inventory."
+    return f"{host}: member of another Docker swarm, as {role}. {LEAVE}, or take the host out of the inventory."
 
 
 @pytest.mark.parametrize(
@@ -139,23 +139,23 @@ def test_a_swarm_that_lives_on_in_another_manager_is_not_given_up_by_accident(fi
     [
         (
             stuck("pending"),
-            "b: is still being taken into a swarm (state pending). "
-            "Remedy: wait a minute and run again; if it stays so, run `docker swarm leave --force` there.",
+            "b: still joining a swarm (state pending). Remedy: wait a minute and run again; if the problem "
+            "persists, run `docker swarm leave --force` there.",
         ),
         (
             stuck("error", "rpc error: node is not\npart of a swarm."),
-            "b: is in a swarm whose state is error: rpc error: node is not part of a swarm. "
+            "b: member of a swarm whose state is error: rpc error: node is not part of a swarm. "
             "Remedy: see `docker info` there; `docker swarm leave --force` takes the host out of that swarm.",
         ),
         (
             stuck("locked"),
-            "b: is in a locked swarm. Remedy: run `docker swarm unlock` there, "
+            "b: member of a locked swarm. Remedy: run `docker swarm unlock` there, "
             "or `docker swarm leave --force` to take the host out of that swarm.",
         ),
         (
             {"running": False, "swarm": {"state": "inactive"}, "error": "The swarm does not have a leader."},
-            "b: is in a swarm that does not work: The swarm does not have a leader. Remedy: bring back that swarm's "
-            "other managers; where they are lost, `docker swarm init --force-new-cluster` there keeps the swarm with "
+            "b: member of a swarm that is not working: The swarm does not have a leader. Remedy: restore that swarm's "
+            "other managers; if they are lost, `docker swarm init --force-new-cluster` there keeps the swarm with "
             "this one, and `docker swarm leave --force` gives it up.",
         ),
     ],
@@ -204,8 +204,8 @@ def test_only_active_hosts_are_named_and_only_without_consent(docker: dict[str, 
 def test_a_leave_that_hung_is_distinguished_from_another_swarm() -> None:
     half = {"running": True, "swarm": {"state": "active", "node_id": None, "manager": False}}
     expected = (
-        "b: has an engine that is half out of a swarm (active without a node id). "
-        "Remedy: run `systemctl restart docker` there, as a `docker swarm leave` has hung."
+        "b: the engine reports an active swarm without a node ID, after an interrupted leave. Remedy: run `systemctl "
+        "restart docker` there."
     )
     assert lines({"a": manager("1", "2"), "b": half}) == [expected]
     # Leaving is what hung: consent to leave does not fix it.

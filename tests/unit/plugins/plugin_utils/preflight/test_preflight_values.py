@@ -58,7 +58,8 @@ def test_the_part_that_is_wrong_is_named() -> None:
 def test_two_variables_that_must_differ_are_compared_on_each_host() -> None:
     same = {"ssh_trust_port": 2222, "deepspeed_launch_master_port": 2222}
     assert lines({"a": same, "b": {}}, ssh_trust_port=2222, deepspeed_launch_master_port=0) == [
-        "ssh_trust_port: 2222 is deepspeed_launch_master_port, too (set for a). Remedy: give one of them another value."
+        "ssh_trust_port: 2222 is also the value of deepspeed_launch_master_port (set for a). Remedy: give one of them "
+        "another value."
     ]
 
 

@@ -274,7 +274,7 @@ def test_what_nccl_connected_stands_with_the_last_job() -> None:
             job["summary"]["nccl"] = {"size": 3, "connected": 3, "rings": True, "nodes": {"lab2": wrong}}
     words = Page(page(document(changed(jobs=jobs)))).words
     assert "digits: NCCL has connected 3 ranks, all rings: sockets on docker_gwbridge (lab2)." in words
-    assert "on lab2 NCCL uses docker_gwbridge, and nccl_env chose eth0." in words
+    assert "on lab2 NCCL uses docker_gwbridge, but nccl_env chose eth0." in words
     assert "NCCL has connected" not in Page(page(document(inputs))).words
 
 

@@ -216,20 +216,25 @@ def test_a_public_part_that_is_gone_is_made_of_the_private_one(host: str, path: 
 @pytest.mark.parametrize(
     ("host", "path", "change", "reported"),
     [
-        (THIRD, KEY, {"mode": "0644"}, "is mode 0644, owner 0, group 0, wanted is mode 0600, owner 0, group 0"),
-        (FIRST, KEY, {"owner": 1000}, "is mode 0600, owner 1000, group 0, wanted is mode 0600, owner 0, group 0"),
-        (SECOND, HOST_KEY, {"mode": "0640"}, "is mode 0640, owner 0, group 0, wanted is mode 0600, owner 0, group 0"),
+        (THIRD, KEY, {"mode": "0644"}, "is mode 0644, owner 0, group 0, but should be mode 0600, owner 0, group 0"),
+        (FIRST, KEY, {"owner": 1000}, "is mode 0600, owner 1000, group 0, but should be mode 0600, owner 0, group 0"),
+        (
+            SECOND,
+            HOST_KEY,
+            {"mode": "0640"},
+            "is mode 0640, owner 0, group 0, but should be mode 0600, owner 0, group 0",
+        ),
         (
             SECOND,
             f"{ROOT}/etc",
             {"mode": "0755"},
-            "is mode 0755, owner 0, group 0, wanted is mode 0700, owner 0, group 0",
+            "is mode 0755, owner 0, group 0, but should be mode 0700, owner 0, group 0",
         ),
         (
             THIRD,
             f"{SSH}/sshd_config",
             {"mode": "0666"},
-            "is mode 0666, owner 0, group 0, wanted is mode 0644, owner 0, group 0",
+            "is mode 0666, owner 0, group 0, but should be mode 0644, owner 0, group 0",
         ),
         (FIRST, f"{SSH}/authorized_keys", {"sha256": "y", "content": "a\nb\n"}, "has other content"),
         (FIRST, f"{SSH}/ssh_config", {"exists": False}, "is missing"),

@@ -167,13 +167,13 @@ def test_once_it_is_not_requested_any_more_no_host_trusts_the_key() -> None:
         (
             {**REQUESTED, "deepspeed_launch_runtime": "container"},
             {},
-            "ssh_trust_hosts is set, but ranks run in containers, which have keys of their own",
+            "ssh_trust_hosts is set, but ranks run in containers with their own keys",
             "remove it, or deepspeed_launch_runtime: host",
         ),
         (
             REQUESTED,
             {OF_SSHD: None},
-            f"ssh_trust_hosts pins the keys of the hosts' sshd, and {OF_SSHD} does not exist there",
+            f"ssh_trust_hosts pins the keys of the hosts' sshd, but {OF_SSHD} does not exist there",
             "install openssh-server, or have it generated with ssh-keygen -A; or ssh_trust_hosts: false",
         ),
     ],

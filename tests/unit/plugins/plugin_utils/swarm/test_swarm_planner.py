@@ -109,7 +109,7 @@ def test_a_node_that_left_joins_again_and_the_first_manager_takes_part() -> None
         ("gpu3", "+", "membership of swarm lab", None, "worker"),
     ]
     assert drift(made)[1:] == [
-        ("gpu1", "node gpu3 (id-gpu3) of swarm lab is there and should not be"),
+        ("gpu1", "node gpu3 (id-gpu3) of swarm lab exists, but should not"),
         ("gpu3", "membership of swarm lab is missing"),
     ]
     assert [made.pending("swarm", host) for host in made.hosts] == [True, False, True]
@@ -159,8 +159,8 @@ def test_availability_is_listed_on_the_node_and_on_the_first_manager(availabilit
     nodes = (listed("gpu1", "manager"), listed("gpu2"), listed("gpu3", availability=availability))
     made = plan(whole(*nodes))
     assert drift(made) == [
-        ("gpu1", f"node gpu3 of swarm lab is worker, {availability}, wanted is worker, active"),
-        ("gpu3", f"availability in swarm lab is {availability}, wanted is active"),
+        ("gpu1", f"node gpu3 of swarm lab is worker, {availability}, but should be worker, active"),
+        ("gpu3", f"availability in swarm lab is {availability}, but should be active"),
     ]
     assert [made.pending("swarm", host) for host in made.hosts] == [True, False, True]
     assert task_input(made)["arrange"]["node_availability"]["id-gpu3"] == "active"
@@ -170,7 +170,7 @@ def test_availability_is_listed_on_the_node_and_on_the_first_manager(availabilit
 
 def test_the_first_managers_own_availability_is_listed_once() -> None:
     made = plan(whole(listed("gpu1", "manager", availability="drain"), listed("gpu2"), listed("gpu3")))
-    assert drift(made) == [("gpu1", "availability in swarm lab is drain, wanted is active")]
+    assert drift(made) == [("gpu1", "availability in swarm lab is drain, but should be active")]
 
 
 def test_a_node_that_joins_drained() -> None:
@@ -188,10 +188,10 @@ def test_nodes_are_promoted_and_demoted_as_their_groups_say() -> None:
     nodes = (listed("gpu1", "manager"), listed("gpu2", "manager"), listed("gpu3"))
     made = plan(whole(*nodes, gpu2=member("gpu2", manager=True)), inputs("gpu3"))
     assert drift(made) == [
-        ("gpu1", "node gpu2 of swarm lab is manager, active, wanted is worker, active"),
-        ("gpu1", "node gpu3 of swarm lab is worker, active, wanted is manager, active"),
-        ("gpu2", "role in swarm lab is manager, wanted is worker"),
-        ("gpu3", "role in swarm lab is worker, wanted is manager"),
+        ("gpu1", "node gpu2 of swarm lab is manager, active, but should be worker, active"),
+        ("gpu1", "node gpu3 of swarm lab is worker, active, but should be manager, active"),
+        ("gpu2", "role in swarm lab is manager, but should be worker"),
+        ("gpu3", "role in swarm lab is worker, but should be manager"),
     ]
     assert [change.why for change in made.changes[2:]] == ["group workers", "group managers"]
     assert task_input(made)["arrange"]["node_roles"] == {
@@ -258,7 +258,7 @@ def test_overlay_networks_of_another_swarm_go_with_it() -> None:
     [
         ({}, {}, ""),
         ({"state": "down"}, {}, "the swarm's managers list it as down, not ready"),
-        ({"role": "manager"}, {}, "it is listed as a manager of the swarm and does not control it"),
+        ({"role": "manager"}, {}, "the swarm lists it as a manager, but it does not control the swarm"),
         ({"role": "manager"}, {"manager": True}, ""),
     ],
 )
@@ -336,11 +336,11 @@ def test_a_swarm_that_lives_on_in_another_manager_is_not_given_up_by_accident() 
 @pytest.mark.parametrize(
     ("swarm", "text"),
     [
-        ({**OUT, "state": "pending"}, "is still being taken into a swarm (state pending)"),
-        ({**OUT, "state": "locked"}, "is in a locked swarm"),
+        ({**OUT, "state": "pending"}, "still joining a swarm (state pending)"),
+        ({**OUT, "state": "locked"}, "member of a locked swarm"),
         (
             {**OUT, "state": "active", "node_id": None},
-            "has an engine that is half out of a swarm (active without a node id)",
+            "the engine reports an active swarm without a node ID, after an interrupted leave",
         ),
     ],
 )
@@ -357,7 +357,7 @@ def test_what_neither_leaves_nor_joins_is_refused_whatever_is_allowed(swarm: Any
 def test_an_engine_that_does_not_run_joins_nothing() -> None:
     made = plan({**out(), "gpu2": facts("gpu2", OUT, running=False)})
     assert [(one.subject, one.sentence) for one in made.refusals] == [
-        ("gpu2", "its Docker engine does not run. Remedy: apply the role docker first")
+        ("gpu2", "its Docker engine is not running. Remedy: apply the role docker first")
     ]
 
 
@@ -366,7 +366,8 @@ def test_an_engine_that_has_kept_ports_joins_nothing() -> None:
     assert [(one.subject, one.sentence) for one in made.refusals] == [
         (
             "gpu2",
-            "its Docker engine has kept ports from a swarm that it has left. Remedy: systemctl restart docker, or apply"
+            "its Docker engine still holds ports of a swarm that it has left. Remedy: systemctl restart docker, or "
+            "apply"
             " the role docker first",
         )
     ]
@@ -375,8 +376,8 @@ def test_an_engine_that_has_kept_ports_joins_nothing() -> None:
 def test_what_is_fixed_when_a_swarm_is_formed_is_refused() -> None:
     made = plan(whole(), swarm_data_path_port=7789)
     assert [one.sentence for one in made.refusals] == [
-        "swarm_data_path_port is 7789, and the swarm was formed with 4789, which is fixed for its life. Remedy: set "
-        "it to 4789, or rebuild the swarm: teardown.yml, then site.yml"
+        "swarm_data_path_port is 7789, but the swarm was formed with 4789, which cannot be changed afterwards. "
+        "Remedy: set it to 4789, or rebuild the swarm: teardown.yml, then site.yml"
     ]
 
 
@@ -440,8 +441,8 @@ def test_a_manager_with_another_address_is_refused(host: str, remedy: str) -> No
     assert [(one.subject, one.sentence) for one in made.refusals] == [
         (
             host,
-            "is a manager of the swarm at the address 10.9.9.9, which it no longer has, and that is fixed when a node "
-            f"joins. Remedy: {remedy}, or give the host that address again",
+            "is a manager of the swarm at the address 10.9.9.9, which it no longer has; this address is fixed when a "
+            f"node joins. Remedy: {remedy}, or give the host that address again",
         )
     ]
     assert task_input(made, host)["rejoin"] == {} and task_input(made)["left"] == []
@@ -455,7 +456,7 @@ def test_it_is_planned_for_all_hosts_or_for_none(given: Inputs) -> None:
     made = plan(found, given)
     assert [one.subject for one in made.refusals] == ["gpu1", "gpu2"] and shown(made) == []
     who = "gpu3" if given.cluster else "the others"
-    assert made.refusals[0].text.endswith(f"nothing is known of {who}")
+    assert made.refusals[0].text.endswith(f"there are no facts of {who}")
     assert outcome(made, "", [])["stops"]["gpu1"]["swarm"] != []
 
 

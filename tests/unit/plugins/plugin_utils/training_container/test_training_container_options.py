@@ -115,9 +115,9 @@ NAME_ONE = "name a profile such as moby's profiles/seccomp/default.json"
     [
         ("", "is not JSON: Expecting value: line 1 column 1 (char 0)"),
         ("{,}", "is not JSON: Expecting property name enclosed in double quotes: line 1 column 2 (char 1)"),
-        ("[]", 'has no "defaultAction", and so is no profile of seccomp'),
-        ('{"defaultAction": 1}', 'has no "defaultAction", and so is no profile of seccomp'),
-        ("[" * 100_000, "is nested too deep"),
+        ("[]", 'has no "defaultAction", so it is not a seccomp profile'),
+        ('{"defaultAction": 1}', 'has no "defaultAction", so it is not a seccomp profile'),
+        ("[" * 100_000, "is nested too deeply"),
     ],
 )
 def test_what_is_no_profile(text: str, why: str) -> None:
@@ -134,7 +134,7 @@ def test_what_is_no_profile(text: str, why: str) -> None:
         ),
         (
             {**CHOSEN, OPTIONS: ["seccomp=unconfined"]},
-            f"{SECCOMP}: it is set, and so is seccomp=… in {OPTIONS}",
+            f"{SECCOMP}: it is set, and seccomp=… is also in {OPTIONS}",
             "leave one of them out",
         ),
         (

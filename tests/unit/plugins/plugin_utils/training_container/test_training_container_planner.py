@@ -231,7 +231,7 @@ def test_an_image_that_is_not_there_is_named_when_the_container_is_made() -> Non
     made = plan(facts(docker={"images": {}}))
     assert made.refusals == ()  # the role training_image may bring it in this very run
     assert task_input(made)["missing"] == (
-        f"gpu2: the image {IMAGE} is not there, and the container is made of it. Remedy: ansible-playbook site.yml "
+        f"gpu2: the image {IMAGE}, from which the container is created, is missing. Remedy: ansible-playbook site.yml "
         "--tags training_image,training_container"
     )
 
@@ -357,7 +357,7 @@ def test_what_an_interrupted_run_has_left_is_removed_and_what_others_made_is_not
     # Of somebody who gave it this name.
     found["docker"]["containers"][beside] = {"state": state, "labels": {}, "addresses": {}}
     (refusal,) = plan(found).refusals
-    assert refusal.text == f"a container {beside} exists that this collection did not make"
+    assert refusal.text == f"the container {beside} exists, but this collection did not create it"
     assert task_input(plan(found))["left"] == []
 
 
@@ -440,7 +440,7 @@ def test_one_that_does_not_run_is_made_again_whatever_ran_in_it(state: str | Non
     assert shown(made) == [("~", f"container {NAME}", state or "unknown", "running")]
     assert made.missing_consents == [] and task_input(made)["make"]["swap"] is True
     if state:
-        assert drift_text(made.changes[0]) == f"container {NAME} is {state}, wanted is running"
+        assert drift_text(made.changes[0]) == f"container {NAME} is {state}, but should be running"
 
 
 def test_one_that_was_cut_off_from_its_network_is_made_again() -> None:
@@ -471,8 +471,8 @@ def test_a_container_of_somebody_else_is_refused_and_left_alone(labels: dict[str
     made = plan(facts({**running(), "labels": labels}))
     (refusal,) = made.refusals
     assert refusal.sentence == (
-        f"a container {NAME} exists that this collection did not make. Remedy: rename or remove it, or choose another "
-        "cluster_name"
+        f"the container {NAME} exists, but this collection did not create it. Remedy: rename or remove it, or choose "
+        "another cluster_name"
     )
     assert shown(made) == [] and task_input(made)["make"] == {} and task_input(made)["ours"] is False
 
@@ -493,7 +493,7 @@ def test_a_running_job_keeps_its_container_without_consent(desired: Any, there: 
     )
     if different:
         assert consent_text(made.changes[-1]) == (
-            f"container {NAME} must be made again, which cuts off job digits, next in it. Remedy: set "
+            f"container {NAME} must be re-created, which cuts off job digits, next in it. Remedy: set "
             "training_container_allow_recreate: true to allow it, or wait for the job, or stop it"
         )
 
@@ -524,7 +524,7 @@ def test_alone_the_image_is_the_one_that_is_named_or_that_the_container_has(
     made = plan(facts(container), cluster(image=""), **desired)
     assert task_input(made)["settings"]["image"] == image
     assert [one.text.partition(",")[0] for one in made.refusals] == (
-        [] if image else ["the name of the training image is not known"]
+        [] if image else ["the name of the training image is unknown; the role training_image determines it"]
     )
     if container:
         assert shown(made) == []

@@ -84,7 +84,7 @@ def test_what_docker_takes(name: str, value: Any) -> None:
     ],
 )
 def test_a_port_of_the_host_is_published_once(one: str, other: str, meet: bool) -> None:
-    expected = [f"{one!r} and {other!r} take the same port of the host"] if meet else []
+    expected = [f"{one!r} and {other!r} use the same port of the host"] if meet else []
     assert wrong("published_ports", one, other) == expected
 
 
@@ -101,7 +101,7 @@ def test_a_port_of_the_host_is_published_once(one: str, other: str, meet: bool) 
         ("/srv:/data/..", ": the target is the container's whole file system"),
         ("my data:/data", ": 'my data' is neither a path nor the name of a volume"),
         ("srv/data:/data", ": 'srv/data' is neither a path nor the name of a volume"),
-        ("/srv:/data:readonly", ": 'readonly' are no options of a mount"),
+        ("/srv:/data:readonly", ": 'readonly' are not options of a mount"),
         ("/srv:/data:ro,rw", " is both ro and rw"),
         ("/srv:/workspace", ": this collection mounts the workspace at /workspace"),
         ("/srv:/workspace/", ": this collection mounts the workspace at /workspace"),
@@ -150,7 +150,7 @@ def test_they_are_refused_before_any_connection_for_the_hosts_that_have_them() -
     ports, volumes = {PREFIX + "published_ports": ["80:80", "80:81"]}, {PREFIX + "volumes": ["data"]}
     found = lines(inventory({"a": ports, "b": volumes}))
     assert found == [
-        f"{PREFIX}published_ports: '80:80' and '80:81' take the same port of the host (set for a). Remedy: publish one "
+        f"{PREFIX}published_ports: '80:80' and '80:81' use the same port of the host (set for a). Remedy: publish one "
         "of them at another port.",
         f"{PREFIX}volumes: 'data' is not SOURCE:TARGET[:OPTIONS] (set for b). Remedy: write it as in "
         "/srv/data:/data:ro.",
@@ -172,7 +172,7 @@ def test_a_profile_is_read_before_any_connection() -> None:
     seccomp = f"{PREFIX}seccomp_profile"
     given = {"a": {seccomp: "p.json"}}
     (line,) = lines(inventory(given, {seccomp: "/here/p.json"}, "[]"))
-    assert line.startswith(f'{seccomp}: p.json: it has no "defaultAction", and so is no profile of seccomp.')
+    assert line.startswith(f'{seccomp}: p.json: it has no "defaultAction", so it is not a seccomp profile.')
     assert lines(inventory(given, {seccomp: "/here/p.json"}, '{"defaultAction": "SCMP_ACT_ALLOW"}')) == []
 
 

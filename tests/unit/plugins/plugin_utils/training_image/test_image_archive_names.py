@@ -22,7 +22,7 @@ WANTED = "team/train:1"
         (["debian:12-slim", WANTED, ID], Loaded()),
         ([ID], Loaded(untagged=ID)),
         ([ID, ID], Loaded(untagged=ID)),
-        ([], Loaded(problem="/x.tar holds no image. Remedy: make it with docker save team/train:1.")),
+        ([], Loaded(problem="/x.tar holds no image. Remedy: create it with docker save team/train:1.")),
         (
             ["a:1", "b:2"],
             Loaded(
@@ -48,8 +48,8 @@ WANTED = "team/train:1"
         (
             [ID, OTHER],
             Loaded(
-                problem="/x.tar holds 2 images without a name, and it is not known which is team/train:1. "
-                "Remedy: make it of one image, docker save team/train:1."
+                problem="/x.tar holds 2 images without a name, so which of them is team/train:1 is unknown. Remedy: "
+                "create it from one image, docker save team/train:1."
             ),
         ),
     ],

@@ -48,7 +48,7 @@ def test_the_end_by_which_pip_unpacks(path: str, end: str) -> None:
 
 
 NO_REFERENCE = (
-    "training_image_deepspeed_source: is no git reference over HTTPS that names a commit or a tag. Remedy: write "
+    "training_image_deepspeed_source: is not a git reference over HTTPS that names a commit or a tag. Remedy: write "
     "git+https://HOST/PATH@REFERENCE; the commit in full makes the same image each time."
 )
 
@@ -64,7 +64,7 @@ NO_REFERENCE = (
         ("git+ssh://h.example/a@v1", NO_REFERENCE),
         (
             "git+https://user:secret@h.example/a@v1",
-            "training_image_deepspeed_source: has a user or a password in its address, which everybody could read in "
+            "training_image_deepspeed_source: has a user or a password in its address, which everyone could read in "
             "the image's history. Remedy: download the source and give it as an archive.",
         ),
         (
@@ -108,7 +108,7 @@ def test_requirements_that_are_fine(text: str) -> None:
 )
 def test_requirements_that_include_files(line: str) -> None:
     assert list(map(str, requirements_troubles("/x/r.txt", f"numpy\n{line}  # note\n"))) == [
-        f"training_image_requirements: /x/r.txt includes other files, and the build gets it alone: {line}. "
+        f"training_image_requirements: /x/r.txt includes other files, but the build gets only this one: {line}. "
         "Remedy: write what they hold into this file, as pip-compile and uv pip compile do."
     ]
 
@@ -122,7 +122,7 @@ def test_requirements_that_include_files(line: str) -> None:
 )
 def test_requirements_that_name_files(line: str) -> None:
     assert list(map(str, requirements_troubles("r.txt", f"{line}\r\nnumpy\r\n"))) == [
-        f"training_image_requirements: r.txt names files or folders, and the build gets it alone: {line}. "
+        f"training_image_requirements: r.txt names files or folders, but the build gets only this file: {line}. "
         "Remedy: bring them as wheels in training_image_wheelhouse, and name the packages here."
     ]
 
@@ -160,19 +160,19 @@ def test_the_two_forms() -> None:
     [
         (
             ["deb http://m/d sid main", "http://user:secret@m/d sid"],
-            "line 2 is no source of apt. Remedy: write it as 'deb http://HOST/debian bookworm main', or give all as "
+            "line 2 is not a source of apt. Remedy: write it as 'deb http://HOST/debian bookworm main', or give all as "
             "deb822 (Types, URIs, Suites).",
         ),
-        (["deb secret sid main"], "line 1 is no source of apt. Remedy: "),
+        (["deb secret sid main"], "line 1 is not a source of apt. Remedy: "),
         (
             f"{DEB822}\nURIs: http://secret/\n",
             "entry 2 has no Types and no Suites. Remedy: see deb822 in sources.list(5).",
         ),
         (
             {"secret": 1},
-            "is neither a text nor a list. Remedy: give lines such as 'deb http://HOST/debian bookworm main'.",
+            "is neither text nor a list. Remedy: give lines such as 'deb http://HOST/debian bookworm main'.",
         ),
-        (7, "is neither a text nor a list. Remedy: "),
+        (7, "is neither text nor a list. Remedy: "),
     ],
 )
 def test_sources_of_apt_that_are_refused_without_their_password(given_: Any, expected: str) -> None:

@@ -120,8 +120,9 @@ def test_every_need_has_a_remedy() -> None:
 
 def test_an_image_that_would_leave_nccl_with_sockets() -> None:
     assert problem(answer("libibverbs", "drivers of libibverbs", job=RDMA), RDMA) == (
-        "gpu1: the image team/train:1 lacks libibverbs (NCCL opens it for the HCAs that nccl_env chose, and takes "
-        "sockets without an error where it is not there); drivers of libibverbs (libibverbs finds no HCA without them)."
+        "gpu1: the image team/train:1 lacks libibverbs (NCCL opens it for the HCAs that nccl_env chose, and falls "
+        "back to sockets without an error where it is missing); drivers of libibverbs (libibverbs finds no HCA "
+        "without them)."
         " Remedy: apt-get install libibverbs1 ibverbs-providers, in its Dockerfile (docs/own_image.md)."
     )
 
@@ -162,8 +163,8 @@ def test_an_image_without_a_shell() -> None:
 )
 def test_a_container_that_does_not_run_is_no_image_that_lacks_nothing(run_: dict[str, Any], why: str) -> None:
     assert problem(run_) == (
-        f"gpu1: the image team/train:1 was not checked, as no container of it ran: {why}. "
-        "Remedy: fix that; docker run --rm --entrypoint sh team/train:1 -c true has to work there."
+        f"gpu1: the image team/train:1 was not checked, because no container of it could run: {why}. Remedy: fix "
+        "that; docker run --rm --entrypoint sh team/train:1 -c true must work there."
     )
 
 

@@ -110,8 +110,8 @@ def test_an_image_that_is_another_one_is_replaced_by_that_of_the_holder() -> Non
         THIRD: [],
     }
     assert [drift_text(change) for change in made.changes] == [
-        f"image {REF} on {SECOND} is sha256:b, wanted is sha256:a",
-        f"content of image {REF} is sha256:b, wanted is sha256:a",
+        f"image {REF} on {SECOND} is sha256:b, but should be sha256:a",
+        f"content of image {REF} is sha256:b, but should be sha256:a",
     ]
 
 
@@ -149,7 +149,7 @@ def test_present_is_refused_where_it_is_not() -> None:
     made = plan(host("a"), host(), host("b"), **PRESENT)
     assert made.changes == ()
     assert [(one.subject, one.text) for one in made.refusals] == [
-        (SECOND, f"the image {REF} is not there, and training_image_source is present"),
+        (SECOND, f"the image {REF} is missing, and training_image_source: present does not fetch it"),
     ]
     # Another content cannot be replaced: verify compares the two.
     assert [task_input(made, THIRD)[name] for name in ("content", "there", "holder")] == ["sha256:b", "sha256:a", FIRST]
@@ -199,7 +199,7 @@ def test_the_plan_says_which_image_another_one_is_made_in_place_of() -> None:
 def test_while_a_job_runs_no_image_is_built_without_consent() -> None:
     facts = nodes("", "", "", **{SECOND: running("chat"), THIRD: running("chat", "eval")})
     made = plan(*facts)
-    effect = "while job {} runs, and the training containers are then made again"
+    effect = "while job {} runs, and the training containers are then re-created"
     built = f"image {REF} must be made {effect.format('chat, eval')}"
     replaced = f"image {REF} must be replaced {effect.format('chat')}"
     assert consents(made) == {f"image {REF}": f"image {REF} must be replaced {effect.format('chat, eval')}"}

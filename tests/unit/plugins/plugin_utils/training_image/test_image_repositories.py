@@ -64,8 +64,8 @@ def test_nothing_is_wrong(entry: dict[str, Any]) -> None:
         (
             {"source": "ppa:deadsnakes/ppa", "key": KEY},
             {},
-            "entry 1: line 1 is no source of apt. Remedy: write it as 'deb http://HOST/debian bookworm main', or give "
-            "all as deb822 (Types, URIs, Suites).",
+            "entry 1: line 1 is not a source of apt. Remedy: write it as 'deb http://HOST/debian bookworm main', or "
+            "give all as deb822 (Types, URIs, Suites).",
         ),
         (
             {"source": LINE},
@@ -81,12 +81,12 @@ def test_nothing_is_wrong(entry: dict[str, Any]) -> None:
         (
             {"source": LINE, "key": "/keys/a.asc"},
             {"kind": None},
-            "entry 1: /keys/a.asc is no file on the controller. Remedy: correct the path of the key.",
+            "entry 1: /keys/a.asc is not a file on the controller. Remedy: correct the path of the key.",
         ),
         (
             {"source": LINE, "key": "/keys/a.gpg"},
             {"text": "\x99\x01"},
-            "entry 1: /keys/a.gpg is no public key in text form. Remedy: write it with gpg --export --armor, or gpg "
+            "entry 1: /keys/a.gpg is not a public key in text form. Remedy: write it with gpg --export --armor, or gpg "
             "--enarmor.",
         ),
     ],

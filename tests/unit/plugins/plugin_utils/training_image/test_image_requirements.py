@@ -95,7 +95,7 @@ def test_the_plan_says_which_file(source: Path) -> None:
             "allows, or set training_image_requirements: ''.",
         ),
         ("DeepSpeed<0.10\n", "requirements.txt requires DeepSpeed<0.10, and the image has deepspeed "),
-        ("-e .\n", "requirements.txt names files or folders, and the build gets it alone: -e .. Remedy: "),
+        ("-e .\n", "requirements.txt names files or folders, but the build gets only this file: -e .. Remedy: "),
     ],
 )
 def test_what_the_image_cannot_have(source: Path, content: str, message: str) -> None:
@@ -120,7 +120,7 @@ def test_a_file_that_leads_out_of_the_source_is_not_read(source: Path, tmp_path:
     assert "it leads out of workspace_source" in trouble(**job(source))
     (source / "requirements.txt").unlink()
     (source / "requirements.txt").mkdir()
-    assert "it is no plain file" in trouble(**job(source)) or "it cannot be read" in trouble(**job(source))
+    assert "it is not a plain file" in trouble(**job(source)) or "it cannot be read" in trouble(**job(source))
 
 
 @pytest.mark.parametrize(

@@ -166,27 +166,27 @@ RUNNING = {"pid": 77, "host": "n1", "since": "11:40:12 UTC", "started_from": "de
         ),
         (
             {"h": gathered(), "n1": gathered()},
-            "h: the image t/i:1 is not there, so it cannot be given to others. "
-            "Remedy: ansible-playbook site.yml --tags training_image",
+            "h: the image t/i:1 is missing, so it cannot be sent to the others. Remedy: ansible-playbook site.yml "
+            "--tags training_image",
         ),
         (
             {"h": gathered(image={**IMAGE, "layers": ["sha256:../../x"]}), "n1": gathered()},
-            "h: the engine calls a layer of t/i:1 'sha256:../../x', which is no digest. Remedy: check its engine.",
+            "h: the engine calls a layer of t/i:1 'sha256:../../x', which is not a digest. Remedy: check its engine.",
         ),
         (
             {"h": gathered(image=IMAGE), "n1": gathered(architecture="aarch64")},
-            "n1: the image t/i:1 is made for amd64, and the machine is arm64 (aarch64). "
-            "Remedy: build or name an image for arm64.",
+            "n1: the image t/i:1 is built for amd64, but the machine is arm64 (aarch64). Remedy: build or name an "
+            "image for arm64.",
         ),
         (
             {"h": gathered(image=IMAGE), "n1": gathered(free={"engine": 5 * GIB, "spool": 9 * GIB, "same": False})},
-            "n1: 5120 MiB are free in /var/lib/docker, and the transfer of the image needs 6144 MiB there. Remedy: "
-            "make room (docker image prune), or set cluster_root and the engine's data-root to a larger disk.",
+            "n1: 5120 MiB are free in /var/lib/docker, but the transfer of the image needs 6144 MiB there. Remedy: "
+            "free space (docker image prune), or set cluster_root and the engine's data-root to a larger disk.",
         ),
         (
             {"h": gathered(image=IMAGE), "n1": gathered(free={"engine": 9 * GIB, "spool": 9 * GIB, "same": True})},
-            "n1: 9216 MiB are free in /srv, and the transfer of the image needs 10240 MiB there. Remedy: make "
-            "room (docker image prune), or set cluster_root and the engine's data-root to a larger disk.",
+            "n1: 9216 MiB are free in /srv, but the transfer of the image needs 10240 MiB there. Remedy: free space "
+            "(docker image prune), or set cluster_root and the engine's data-root to a larger disk.",
         ),
     ],
 )

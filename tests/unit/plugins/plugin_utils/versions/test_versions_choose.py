@@ -100,7 +100,7 @@ def test_no_wheel_has_the_compiler_of_cuda_12_and_that_is_reported() -> None:
     assert found.notes == (
         "The training image gets torch==2.10.0 from the ordinary package index, CUDA 12.8, as the driver of kept is "
         "older than 580, which CUDA 13.0 needs (nvidia_driver_branch: 580 changes that).",
-        "No Python package brings nvcc for CUDA 12.8: the image is built in nvidia/cuda:12.8.1-devel-ubuntu24.04, "
+        "No Python package contains nvcc for CUDA 12.8: the image is built in nvidia/cuda:12.8.1-devel-ubuntu24.04, "
         "and begins with the -base- image of the same name.",
     )
     assert len(chosen(OLD_DRIVER, base="nvidia/cuda:12.8.1-devel-ubuntu24.04").notes) == 1
@@ -125,7 +125,7 @@ def test_no_wheel_has_the_compiler_of_cuda_12_and_that_is_reported() -> None:
         (
             (NEW,),
             {"torch": "torch==2.5.1"},
-            "torch==2.5.1 is not in the table of versions, so it is not known whether it goes with CUDA 13.0; "
+            "torch==2.5.1 is not in the table of versions, so it is unknown whether it works with CUDA 13.0; "
             "training_image_cuda says which CUDA it has.",
         ),
     ],
@@ -200,7 +200,7 @@ def test_the_users_compute_capabilities(given_value: Any, expected: tuple[str, .
 def test_a_gpu_that_nothing_knows_needs_the_variable_and_then_passes() -> None:
     rubin = replace(NEW, capabilities=(), unknown=("0x3000 at 0000:01:00.0",))
     assert reported(rubin) == [
-        "new: the compute capability of 0x3000 at 0000:01:00.0 is not known, and no driver reports it. Remedy: set "
+        "new: the compute capability of 0x3000 at 0000:01:00.0 is unknown, and no driver reports it. Remedy: set "
         'training_image_compute_capabilities to those of all GPUs of the cluster, such as ["9.0"] '
         "(developer.nvidia.com/cuda-gpus)."
     ]
@@ -262,7 +262,7 @@ def test_on_cpus_nothing_is_asked_of_gpus() -> None:
         (
             (NEW,),
             {"compute_capabilities": ["8.0"]},
-            "new: its GPUs have compute capability 9.0, and an image for 8.0 has no operators for them. Remedy: add "
+            "new: its GPUs have compute capability 9.0, but an image for 8.0 has no operators for them. Remedy: add "
             "it to training_image_compute_capabilities, or leave that empty to have it read from the GPUs.",
         ),
         (
@@ -288,7 +288,7 @@ def test_on_cpus_nothing_is_asked_of_gpus() -> None:
         (
             (NEW,),
             {"torch_index": f"{WHL}/cpu"},
-            f"training_image_torch_index: {WHL}/cpu has PyTorch without CUDA, and this cluster computes on GPUs. "
+            f"training_image_torch_index: {WHL}/cpu has PyTorch without CUDA, but this cluster computes on GPUs. "
             "Remedy: leave training_image_torch_index empty, or set cluster_accelerator: cpu.",
         ),
         (
@@ -300,7 +300,7 @@ def test_on_cpus_nothing_is_asked_of_gpus() -> None:
         (
             (NEW,),
             {"torch": "torch==2.15.0", "base": "ubuntu:22.04"},
-            "training_image_python: PyTorch 2.15.0 has wheels for Python 3.11 to 3.15, and the image has Python 3.10. "
+            "training_image_python: PyTorch 2.15.0 has wheels for Python 3.11 to 3.15, but the image has Python 3.10. "
             "Remedy: choose another training_image_base, or set training_image_torch: torch==2.14.1, the newest for "
             "it.",
         ),
@@ -321,20 +321,20 @@ def test_on_cpus_nothing_is_asked_of_gpus() -> None:
         (
             (NEW,),
             {"compute_capabilities": ["sm_90"]},
-            "training_image_compute_capabilities: sm_90 is no compute capability. Remedy: write a list such as "
+            "training_image_compute_capabilities: not a compute capability: sm_90. Remedy: write a list such as "
             '["8.0", "9.0"], or leave it empty to have the GPUs of the cluster asked.',
         ),
         (
             (NEW,),
             {"compute_capabilities": ["9.0a"]},
-            "training_image_compute_capabilities: DeepSpeed reads no architecture with a letter (9.0a), and its "
+            "training_image_compute_capabilities: DeepSpeed reads no architecture with a letter (9.0a), but its "
             "operators need none. Remedy: write 9.0 instead, for the same GPUs.",
         ),
         (
             (NEW,),
             {"compute_capabilities": "8.0 9.0a 10.0f+PTX 9.0a+PTX"},
             "training_image_compute_capabilities: DeepSpeed reads no architecture with a letter (9.0a, 10.0f+PTX, "
-            "9.0a+PTX), and its operators need none. Remedy: write 9.0, 10.0+PTX, 9.0+PTX instead, for the same GPUs.",
+            "9.0a+PTX), but its operators need none. Remedy: write 9.0, 10.0+PTX, 9.0+PTX instead, for the same GPUs.",
         ),
         (
             (NEW,),

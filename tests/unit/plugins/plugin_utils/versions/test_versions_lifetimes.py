@@ -23,8 +23,8 @@ TABLE = load_table()
             "debian",
             "12",
             "2026-11-27",
-            "runs Debian 12, whose regular security updates ended on 2026-07-11; Debian LTS, which covers fewer "
-            "packages or needs a subscription, goes on until 2028-06-30; upgrade it to Debian 13",
+            "regular security updates of Debian 12 ended on 2026-07-11; Debian LTS, which covers fewer packages or "
+            "needs a subscription, continues until 2028-06-30; upgrade to Debian 13",
         ),
         ("debian", "12", "2026-07-11", ""),
         ("debian", "13", "2026-11-27", ""),
@@ -32,21 +32,21 @@ TABLE = load_table()
             "debian",
             "11",
             "2026-11-27",
-            "runs Debian 11, which has had no security updates since 2026-08-31; upgrade it to Debian 13",
+            "Debian 11 has had no security updates since 2026-08-31; upgrade to Debian 13",
         ),
         (
             "ubuntu",
             "22.04",
             "2027-06-02",
-            "runs Ubuntu 22.04, whose regular security updates ended on 2027-06-01; Ubuntu Pro, which covers fewer "
-            "packages or needs a subscription, goes on until 2032-04-21; upgrade it to Ubuntu 24.04",
+            "regular security updates of Ubuntu 22.04 ended on 2027-06-01; Ubuntu Pro, which covers fewer packages "
+            "or needs a subscription, continues until 2032-04-21; upgrade to Ubuntu 24.04",
         ),
         ("ubuntu", "22.04", "2026-11-27", ""),
         (
             "debian",
             "13",
             "2031-01-01",
-            "runs Debian 13, which has had no security updates since 2030-06-30; upgrade it to a newer release",
+            "Debian 13 has had no security updates since 2030-06-30; upgrade to a newer release",
         ),
         ("gentoo", "", "2026-11-27", ""),
     ],
@@ -59,8 +59,8 @@ def test_distributions(distribution: str, release: str, today: str, words: str) 
 @pytest.mark.parametrize(
     ("version", "ended"),
     [
-        ("5:28.5.2-1~debian.13~trixie", "28.5.2, and 28 has had no updates since 2025-11-05"),
-        ("5:20.10.24~3-0~debian-bookworm", "20.10.24, and 20.10 has had no updates since 2023-10-25"),
+        ("5:28.5.2-1~debian.13~trixie", "28.5.2 is installed, but 28 has had no updates since 2025-11-05"),
+        ("5:20.10.24~3-0~debian-bookworm", "20.10.24 is installed, but 20.10 has had no updates since 2023-10-25"),
         ("5:29.7.2-1~debian.13~trixie", ""),
         ("5:25.0.17-1", ""),
         ("", ""),
@@ -69,7 +69,7 @@ def test_distributions(distribution: str, release: str, today: str, words: str) 
 )
 def test_engines_of_dockers_repository(version: str, ended: str) -> None:
     found = list(of_engine(TABLE.engines, version, "2026-11-27"))
-    assert [one.text for one in found] == ([f"has Docker Engine {ended}"] if ended else [])
+    assert [one.text for one in found] == ([f"Docker Engine {ended}"] if ended else [])
     assert all("docker_version" in one.remedy for one in found)
 
 
@@ -80,7 +80,5 @@ def test_the_published_hole_of_the_toolkit(version: str | None, open_: bool) -> 
     found = list(of_packages(TABLE.holes, {"nvidia-container-toolkit": version}))
     assert len(found) == open_
     for one in found:
-        assert one.text.startswith(
-            "has nvidia-container-toolkit 1.18.2-1, for which CVE-2026-24260 (2026-07) is published: "
-        )
+        assert one.text.startswith("nvidia-container-toolkit 1.18.2-1 is affected by CVE-2026-24260 (2026-07): ")
         assert "nvidia_container_toolkit_version: 1.19.1" in one.remedy

@@ -155,21 +155,21 @@ def test_each_source_is_cited_and_each_row_has_one() -> None:
         ),
         (
             lambda given: given["systems"][0].update(end="2027-01-01"),
-            "systems: Debian 11 ends on '2027-01-01' and '2026-08-31', which are no days in order.",
+            "systems: Debian 11 ends on '2027-01-01' and '2026-08-31', which are not days in order.",
         ),
-        (lambda given: given["engines"][0].update(end="2023-10"), "engines: '2023-10' is no day."),
+        (lambda given: given["engines"][0].update(end="2023-10"), "engines: '2023-10' is not a day."),
         (lambda given: given["torch"][0].update(python=["3.11"]), "torch: 2.15.0 needs the first and the last Python."),
         (
             lambda given: given["torch"][0].update(source="hearsay"),
             "sources: 'hearsay' is cited and is not among them.",
         ),
-        (lambda given: given["drivers"][0].update(end="June"), "drivers: 'June' is no month."),
+        (lambda given: given["drivers"][0].update(end="June"), "drivers: 'June' is not a month."),
         (
             lambda given: given["drivers"][0].update(key="x"),
             "drivers: debian 12 of distribution has a key, or lacks one.",
         ),
-        (lambda given: given.update(cuda={}), "cuda: is no list of rows."),
-        (lambda given: given.update(cuda=["13.0"]), "cuda[0]: is no mapping."),
+        (lambda given: given.update(cuda={}), "cuda: is not a list of rows."),
+        (lambda given: given.update(cuda=["13.0"]), "cuda[0]: is not a mapping."),
         (lambda given: given["parts"][0]["bad"][0].pop("why"), "parts[0].bad[0]: 'why' is missing."),
     ],
 )

@@ -111,8 +111,8 @@ def archive(*members: tuple[str, bytes]) -> bytes:
     [
         (archive(("../evil", tarfile.REGTYPE)), "holds a path that leads elsewhere"),
         (archive(("/tmp/evil", tarfile.REGTYPE)), "holds a path that leads elsewhere"),
-        (archive(("key", tarfile.SYMTYPE)), "holds something that is no plain file"),
-        (archive(("key", tarfile.LNKTYPE)), "holds something that is no plain file"),
+        (archive(("key", tarfile.SYMTYPE)), "holds something that is not a plain file"),
+        (archive(("key", tarfile.LNKTYPE)), "holds something that is not a plain file"),
         (archive(("a", tarfile.REGTYPE), ("a", tarfile.REGTYPE)), "cannot be used"),
         (b"no archive", "cannot be used"),
     ],
@@ -129,7 +129,7 @@ def test_an_archive_that_would_write_elsewhere_leaves_nothing(
 def test_a_damaged_archive_and_a_commit_that_is_none(bundle: Path, tmp_path: Path) -> None:
     good = entry(bundle)
     manifest(bundle, replace(good, sha256="a" * 64))
-    with pytest.raises(SourceError, match=r"is damaged \(its SHA-256 is another\)"):
+    with pytest.raises(SourceError, match=r"is damaged \(its SHA-256 differs\)"):
         take(bundle, REPOSITORY, tmp_path / "cache")
     manifest(bundle, replace(good, version="main"))
     with pytest.raises(SourceError, match="it does not hold"):

@@ -52,21 +52,27 @@ def test_what_may_be_named(source: str, url: str) -> None:
 @pytest.mark.parametrize(
     ("source", "text"),
     [
-        ("ext::sh", f"workspace_source: 'ext::sh' is no URL that is fetched. Remedy: {WAYS}."),
-        ("-oProxyCommand=x:y", f"workspace_source: '-oProxyCommand=x:y' is no URL that is fetched. Remedy: {WAYS}."),
-        ("--upload-pack=touch", f"workspace_source: '--upload-pack=touch' is no URL that is fetched. Remedy: {WAYS}."),
-        ("code", f"workspace_source: 'code' is no URL that is fetched. Remedy: {WAYS}."),
-        ("fd::7", f"workspace_source: 'fd::7' is no URL that is fetched. Remedy: {WAYS}."),
-        ("ftp://a/b", f"workspace_source: 'ftp://a/b' is no URL that is fetched. Remedy: {WAYS}."),
+        ("ext::sh", f"workspace_source: 'ext::sh' is not a URL of a supported kind. Remedy: {WAYS}."),
+        (
+            "-oProxyCommand=x:y",
+            f"workspace_source: '-oProxyCommand=x:y' is not a URL of a supported kind. Remedy: {WAYS}.",
+        ),
+        (
+            "--upload-pack=touch",
+            f"workspace_source: '--upload-pack=touch' is not a URL of a supported kind. Remedy: {WAYS}.",
+        ),
+        ("code", f"workspace_source: 'code' is not a URL of a supported kind. Remedy: {WAYS}."),
+        ("fd::7", f"workspace_source: 'fd::7' is not a URL of a supported kind. Remedy: {WAYS}."),
+        ("ftp://a/b", f"workspace_source: 'ftp://a/b' is not a URL of a supported kind. Remedy: {WAYS}."),
         (
             "ssh://-oProxyCommand=x/b",
             "workspace_source: 'ssh://-oProxyCommand=x/b' names no host, or an option. Remedy: correct it.",
         ),
         ("https:///b", "workspace_source: 'https:///b' names no host, or an option. Remedy: correct it."),
-        ("https://a:b/c", "workspace_source: 'https://a:b/c' is no URL. Remedy: correct it."),
+        ("https://a:b/c", "workspace_source: 'https://a:b/c' is not a URL. Remedy: correct it."),
         ("https://a:0/c", "workspace_source: 'https://a:0/c' names no host, or an option. Remedy: correct it."),
         ("ssh://a/-x", "workspace_source: 'ssh://a/-x' names no host, or an option. Remedy: correct it."),
-        ("git@a:-x", f"workspace_source: 'git@a:-x' is no URL that is fetched. Remedy: {WAYS}."),
+        ("git@a:-x", f"workspace_source: 'git@a:-x' is not a URL of a supported kind. Remedy: {WAYS}."),
         (
             "https://a/c\u3000",
             "workspace_source: 'https://a/c\\u3000' has spaces or control characters in it. Remedy: correct the URL.",
@@ -77,20 +83,19 @@ def test_what_may_be_named(source: str, url: str) -> None:
         ),
         (
             "http://example.com/t.git",
-            "workspace_source: http://example.com/t.git is fetched without encryption, so that anyone on the way could "
-            "replace the code. Remedy: use https or ssh, or give the whole commit (40 characters) in "
+            "workspace_source: http://example.com/t.git is fetched without encryption, so anyone on the network path "
+            "could replace the code. Remedy: use https or ssh, or give the whole commit (40 characters) in "
             "workspace_source_ref.",
         ),
         (
             "ssh://me:geheim77@example.com/t.git",
-            "workspace_source: 'ssh://********@example.com/t.git' has a password in it, which ssh would show to "
-            "others. "
-            "Remedy: take it out, and use https, or ssh with a key.",
+            "workspace_source: 'ssh://********@example.com/t.git' contains a password, which ssh would show to others. "
+            "Remedy: remove it, and use https, or ssh with a key.",
         ),
         (
             "http://geheim77@example.com/t.git",  # a token in place of the user
-            "workspace_source: 'http://********@example.com/t.git' has a password in it, which http would show to "
-            "others. Remedy: take it out, and use https, or ssh with a key.",
+            "workspace_source: 'http://********@example.com/t.git' contains a password, which http would show to "
+            "others. Remedy: remove it, and use https, or ssh with a key.",
         ),
     ],
 )
@@ -107,16 +112,16 @@ def test_without_encryption_the_commit_is_a_digest_of_what_is_fetched() -> None:
 )
 def test_a_reference_that_git_would_take_for_something_else(reference: str) -> None:
     assert refused(URL, reference) == (
-        f"workspace_source_ref: {reference!r} is no name of a tag or branch, and no commit. Remedy: correct it; see "
-        "git "
-        "ls-remote."
+        f"workspace_source_ref: {reference!r} is not a valid name of a tag or branch, nor a commit. Remedy: correct "
+        "it; see git ls-remote."
     )
 
 
 @pytest.mark.parametrize("folder", ["/etc", "..", "a/../..", "a//b", ".git", "a/.git/hooks", "./a", "a\0b"])
 def test_a_folder_stays_in_the_repository(folder: str) -> None:
     assert refused(URL, "v1", folder) == (
-        f"workspace_source_folder: {folder!r} is no folder of a repository. Remedy: give a path relative to its root."
+        f"workspace_source_folder: {folder!r} is not a folder of a repository. Remedy: give a path relative to its "
+        "root."
     )
 
 
@@ -127,7 +132,7 @@ def test_a_folder_of_the_controller_and_a_repository_are_told_apart_by_the_refer
         with pytest.raises(SourceError) as error:
             named(source, "", "")
         assert str(error.value) == (
-            f"workspace_source: {source!r} is the URL of a git repository, and workspace_source_ref is empty. Remedy: "
+            f"workspace_source: {source!r} is the URL of a git repository, but workspace_source_ref is empty. Remedy: "
             "name a tag, branch or commit in workspace_source_ref."
         )
     with pytest.raises(SourceError) as error:
@@ -180,7 +185,7 @@ def test_which_commit_a_reference_means(text: str, expected: tuple[str, str]) ->
         (
             "v1",
             listing(b=ONE, t=TWO),
-            f"{URL} has a branch and a tag v1, which are not the same commit. Remedy: write refs/heads/v1 or "
+            f"{URL} has both a branch and a tag v1, and they are not the same commit. Remedy: write refs/heads/v1 or "
             "refs/tags/v1.",
         ),
         (
@@ -191,9 +196,8 @@ def test_which_commit_a_reference_means(text: str, expected: tuple[str, str]) ->
         (
             "0a1b2c3",
             "",
-            f"{URL} has no tag or branch 0a1b2c3. Remedy: give the whole commit, which has 40 characters: servers know "
-            "no "
-            "abbreviated ones.",
+            f"{URL} has no tag or branch 0a1b2c3. Remedy: give the whole commit, which has 40 characters: servers do "
+            "not accept abbreviated ones.",
         ),
     ],
 )
@@ -222,27 +226,24 @@ def test_a_reference_that_means_no_commit(reference: str, text: str, why: str) -
         ),
         (
             "Host key verification failed.\nfatal: Could not read from remote repository.\n",
-            f"workspace_source: {URL} is on a host whose ssh key this controller does not know (fatal: Could not read "
-            "from "
-            "remote repository). Remedy: log in there once by ssh, compare the key, and run again.",
+            f"workspace_source: {URL} is on a host whose SSH key is not known to this controller (fatal: Could not "
+            "read from remote repository). Remedy: log in there once by ssh, compare the key, and run again.",
         ),
         (
             "remote: gone\nfatal: repository 'https://example.com/team/train.git/' not found\n",
-            f"workspace_source: {URL} is no git repository (fatal: repository "
+            f"workspace_source: {URL} is not a git repository (fatal: repository "
             "'https://example.com/team/train.git/' not found). Remedy: correct workspace_source.",
         ),
         (
             "fatal: remote error: upload-pack: not our ref 1111\n",
             f"workspace_source_ref: {URL} does not have v1 (fatal: remote error: upload-pack: not our ref 1111). "
-            "Remedy: "
-            "correct workspace_source_ref; some servers give out tags and branches only.",
+            "Remedy: correct workspace_source_ref; some servers provide only tags and branches.",
         ),
         (
             "fatal: detected dubious ownership in repository at '/srv/t'\n",
-            f"workspace_source: {URL} belongs to another user of the controller, and git does not read it (fatal: "
-            "detected "
-            "dubious ownership in repository at '/srv/t'). Remedy: git config --global --add safe.directory, with its "
-            "path.",
+            f"workspace_source: {URL} belongs to another user of the controller, so git does not read it (fatal: "
+            "detected dubious ownership in repository at '/srv/t'). Remedy: git config --global --add safe.directory, "
+            "with its path.",
         ),
         (
             "",
@@ -265,7 +266,7 @@ def test_what_a_server_says_at_length_is_shortened() -> None:
 def test_what_is_left_out_is_listed() -> None:
     found = {"submodules": ["b", "a"], "large": [], "links": [f"l{number}" for number in range(6)]}
     assert notes(parse(URL, "v1", ""), found) == [
-        f"workspace_source: {URL}: its submodules are not fetched, and their folders are empty: a, b.",
+        f"workspace_source: {URL}: its submodules are not fetched, so their folders are empty: a, b.",
         f"workspace_source: {URL}: links that lead out of it are left out: l0, l1, l2, l3, l4 and more.",
     ]
 

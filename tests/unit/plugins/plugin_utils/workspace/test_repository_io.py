@@ -176,7 +176,7 @@ def test_a_reference_that_is_not_there(repository: Repository, cache: Path, refe
 
 def test_what_is_no_repository_and_what_is_no_folder_of_it(repository: Repository, cache: Path, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
-    with pytest.raises(SourceError, match="is no git repository"):
+    with pytest.raises(SourceError, match="is not a git repository"):
         get(f"file://{tmp_path}/empty", "main", cache)
     repository.commit(train_py="1", sub__more_py="m")
     for folder in ("gone", "train.py"):
@@ -218,8 +218,8 @@ def test_neither_submodules_nor_large_files_are_fetched(repository: Repository, 
     fetched = get(repository.url, "main", cache)
     assert not list((fetched.folder / "third").glob("*")) and texts(fetched.folder)["a.bin"] == "pointer"
     assert fetched.notes == [
-        f"workspace_source: {repository.url}: its submodules are not fetched, and their folders are empty: third.",
-        f"workspace_source: {repository.url}: its large files (Git LFS) are not fetched, and stand as pointers: "
+        f"workspace_source: {repository.url}: its submodules are not fetched, so their folders are empty: third.",
+        f"workspace_source: {repository.url}: its large files (Git LFS) are not fetched and remain pointers: "
         ".gitattributes.",
     ]
 
@@ -271,7 +271,7 @@ def test_a_controller_without_git(cache: Path, monkeypatch: pytest.MonkeyPatch) 
     with pytest.raises(SourceError) as error:
         fetch(parse("https://example.com/t.git", "v1", ""), cache)
     assert str(error.value) == (
-        "workspace_source: it is a git repository, and this controller cannot run git. Remedy: install git on the "
+        "workspace_source: it is a git repository, but this controller cannot run git. Remedy: install git on the "
         "controller."
     )
 

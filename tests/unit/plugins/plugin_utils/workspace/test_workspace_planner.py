@@ -100,7 +100,7 @@ def test_each_file_is_named_with_what_becomes_of_it() -> None:
     ]
     assert [drift_text(change) for change in made.changes] == [
         f"{PATH}/data/a.txt is missing",
-        f"{PATH}/train.py is different, wanted is as in {SOURCE}",
+        f"{PATH}/train.py is different, but should be as in {SOURCE}",
     ]
     assert task_input(made)["code"] == {
         "folders": [{"path": ROOT, "mode": "0700"}, {"path": PATH, "mode": "0755"}],
@@ -280,14 +280,14 @@ def test_an_environment_that_is_as_desired_stays() -> None:
 
 def test_a_folder_of_somebody_else_is_not_emptied() -> None:
     (refusal,) = plan(host(folder=True), **WITH).refusals
-    assert refusal.text == f"{PYTHON} is there already and was not made by this role; it would be emptied"
+    assert refusal.text == f"{PYTHON} already exists and was not created by this role; it would be emptied"
     assert task_input(plan(host(folder=True), **WITH))["made"] is False
 
 
 def test_a_running_job_keeps_its_environment() -> None:
     jobs = {"a": "running", "b": "failed", "c": "starting"}
     (refusal,) = plan(host(record="0123\n", jobs=jobs), **WITH).refusals
-    assert refusal.text == f"{PYTHON} must be made again, but job a, c runs"
+    assert refusal.text == f"{PYTHON} must be re-created, but job a, c runs"
     # Code and packages are no reason to stop.
     made = plan(host(record=f"{AS_REQUESTED}\n", jobs=jobs, packages={}, differing=["train.py"]), **WITH)
     assert made.refusals == () and len(made.changes) == 7

@@ -135,7 +135,7 @@ def test_ranks_of_a_node_that_could_not_be_examined_are_not_blamed(monkeypatch: 
     one = {"examination": {"node": "gpu2"}, "log": []}
     concluded = examination.conclude([one], 2, {0: "gpu1", 1: "gpu2"})
     assert (concluded["ranks"], concluded["kind"], concluded["confidence"]) == ([], "", "not known")
-    assert concluded["sentence"] == "It is not known which rank the others wait for: gpu1 could not be examined"
+    assert concluded["sentence"] == "Which rank the others wait for is unknown: gpu1 could not be examined"
     assert concluded["collective"]["sequence"] == 20
     both = [one, {"examination": {"node": "gpu1"}, "log": []}]
     assert examination.conclude(both, 2, {0: "gpu1", 1: "gpu2"})["ranks"] == [0]
