@@ -1,11 +1,12 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""What the scenario boundaries needs to run playbooks with its sets: arguments, and what the greatest values refer to."""
+"""What the scenario boundaries needs for runs with its sets: arguments, and what the greatest values refer to."""
 
 from __future__ import annotations
 
 import json
+import shlex
 import shutil
 import subprocess
 from pathlib import Path
@@ -32,7 +33,7 @@ def lowest_image() -> str:
 
 def seen(node: str, workspace: str, rank: int) -> dict[str, Any]:
     """Return what a rank of the job found: environment, words of its command line, number of ranks."""
-    found: dict[str, Any] = json.loads(on(node, f"cat '{workspace}/seen/rank-{rank}.json'"))
+    found: dict[str, Any] = json.loads(on(node, f"cat {shlex.quote(workspace)}/seen/rank-{rank}.json"))
     return found
 
 
@@ -46,7 +47,7 @@ def prepare_highest() -> None:
     profile.write_text(json.dumps({"defaultAction": "SCMP_ACT_ALLOW"}), encoding="utf-8")
     _repository(CONTROLLER / Path(str(HIGHEST["workspace_source"])).name)
     image = lowest_image()
-    repository, _, tag = str(HIGHEST["training_image_name"]).rpartition(":")
+    repository, tag = str(HIGHEST["training_image_name"]).rsplit(":", 1)
     for name in NODES:
         on(name, f"id {ACCOUNT} 2>/dev/null || useradd --badname {ACCOUNT}")
         engine(name).images.get(image).tag(repository, tag)

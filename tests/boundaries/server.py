@@ -1,9 +1,9 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""Runs on a node, in the folder that it serves: a package index, an apt repository, and a proxy that has no other pages.
+"""Runs on a node and serves its folder: an index of packages, a repository of apt, and a proxy with nothing else.
 
-A request with user and password is answered if they are those of ``kinds.yml`` as they are meant: ``p%40ss`` is ``p@ss``.
+User and password of a request must be those of ``kinds.yml`` as they are meant: ``p%40ss`` is ``p@ss``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Trains three steps with the ds_config.json that it is given, and keeps what its rank has: environment and arguments."""
+"""Trains three steps with the ds_config.json that it is given, and keeps its rank's environment and arguments."""
 
 from __future__ import annotations
 

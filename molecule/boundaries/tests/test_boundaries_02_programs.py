@@ -16,20 +16,24 @@ from tests.playbook_run import ROOT, on, send, ssh
 NODE = "lab1"
 NODE_OF = {"published_port": "lab2"}
 """Where the servers leave no room: they have the ports on NODE."""
+_LISTENS = "bash -c '</dev/tcp/127.0.0.1/1 && </dev/tcp/127.0.0.1/65535' 2>/dev/null"
+WAIT = f'timeout 30 sh -c "until {_LISTENS}; do sleep 0.2; done"'
 
 
 @pytest.fixture(scope="module")
 def image(tmp_path_factory: pytest.TempPathFactory) -> str:
     """Return the training image; a container of it runs, and the servers of server.py, until the node goes."""
-    found = lowest_image()
+    found = "swarmspeed/swarmspeed:8ce28acd7b10a7fe"
     folder = tmp_path_factory.mktemp("place")
     (wheel,) = (ROOT / ".lab/cache/wheelhouse").glob("einops-*.whl")
     for path in (wheel, HERE / "server.py"):
         (folder / path.name).write_bytes(path.read_bytes())
     on(NODE, f"systemctl stop boundaries 2>/dev/null; docker rm -f boundaries 2>/dev/null; rm -rf {PLACE}")
+    # For the values that are addresses of version 6; Docker turns it off in the containers that the nodes are.
+    on(NODE, "sysctl -qw net.ipv6.conf.all.disable_ipv6=0 net.ipv6.conf.lo.disable_ipv6=0")
     send(folder, NODE, PLACE)
     on(NODE, f"systemd-run --quiet --unit boundaries --working-directory {PLACE} python3 server.py")
-    on(NODE, "for port in 1 65535; do timeout 30 sh -c \"until bash -c '</dev/tcp/127.0.0.1/$port'; do sleep 0.2; done\"; done")
+    on(NODE, WAIT)
     mount = f"--volume {PLACE}:{PLACE}"
     on(NODE, f"docker run --detach --name boundaries --network host {mount} --entrypoint sleep {found} infinity")
     return found
