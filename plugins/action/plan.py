@@ -89,15 +89,16 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
         # Imports the planners, of which most tasks only report what they have planned.
         from ..plugin_utils.registry.making import UnplannableError, make_plan  # noqa: PLC0415
 
+        alone = bool(variables.get("swarmspeed_alone"))
+        if alone:
+            self._refuse_former_names(arguments["hosts"], variables)
         # The key was drawn for this run; node_facts got it, too.
         inputs = Inputs(plain(arguments["cluster"]), digest_key=str(variables.get("_preflight_digest_key") or ""))
         tags, skipped = variables.get("ansible_run_tags") or ["all"], variables.get("ansible_skip_tags") or []
         selected = requested_roles(tags, skipped)
         found = self._gathered(arguments, variables)
         try:
-            made = make_plan(
-                arguments["roles"], found, inputs, self._loader, selected, not variables.get("swarmspeed_alone")
-            )
+            made = make_plan(arguments["roles"], found, inputs, self._loader, selected, not alone)
         except UnplannableError as error:
             raise AnsibleActionFail(str(error)) from None
         return self._result(made.plan, selected, made.needed, arguments, variables)
@@ -148,6 +149,19 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
                 kept = known.get("ansible_facts")
                 check_own_facts(host, kept.get("swarmspeed") if isinstance(kept, Mapping) else None)
         return found
+
+    def _refuse_former_names(self, hosts: Iterable[str], variables: Mapping[str, Any]) -> None:
+        """Refuse variables of earlier releases, as preflight does in a whole run."""
+        from ..plugin_utils.core.role_specs import RENAMED  # noqa: PLC0415
+
+        for host in hosts:
+            names = (variables, variables["hostvars"].raw_get(host) or {})
+            for former, today in RENAMED.items():
+                if any(former in given for given in names):
+                    raise AnsibleActionFail(
+                        f"{host}: {former} is the name that an earlier release had for {today}. "
+                        f"Remedy: rename it to {today}"
+                    )
 
     def _planned(self, variables: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
         """Return this host's name, and the plan that it is part of."""

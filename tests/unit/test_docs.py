@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 import yaml
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.core.role_specs import RENAMED
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.core.variables import role_specs
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.facts import FACT_CHECKS
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.inventory_checks import INVENTORY_CHECKS
@@ -52,7 +53,13 @@ def other_names() -> set[str]:
     """Return names that begin like a role's variables and are something else: modules, roles, tags, scenarios …"""
     folders = ("plugins/modules", "plugins/action", "plugins/filter", "plugins/module_utils", "molecule")
     files = {path.stem for folder in folders for path in (ROOT / folder).iterdir()}
-    return files | set(ROLES) | tags() | {*INVENTORY_CHECKS, *FACT_CHECKS, "docker_container", "docker_gwbridge"}
+    return (
+        files
+        | set(ROLES)
+        | tags()
+        | set(RENAMED)
+        | {*INVENTORY_CHECKS, *FACT_CHECKS, "docker_container", "docker_gwbridge"}
+    )
 
 
 def test_the_documents_are_all_there() -> None:

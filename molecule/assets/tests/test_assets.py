@@ -219,7 +219,7 @@ def test_files_of_somebody_else_need_consent(made: Site) -> None:
     source = {"name": "adopted", "folder": str(made.data)}
     made.run(source).refused_by(("consents", "lab1"))
     assert on("lab1", f"cat {ROOT}/adopted/small.csv") == "mine"
-    made.run(source, assets_adopt=True).done(change=True)
+    made.run(source, assets_allow_adopt=True).done(change=True)
     assert digests("lab1", f"{ROOT}/adopted") == wanted(in_folder(made.data))
 
 

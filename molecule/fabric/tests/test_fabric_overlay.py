@@ -162,7 +162,7 @@ def test_encryption_on_a_kernel_that_cannot() -> None:
 @pytest.mark.usefixtures("repaired")
 def test_a_network_is_re_created_by_consent_and_a_strangers_container_stops_that() -> None:
     kept = overlay()
-    requested: dict[str, object] = {"overlay_network_subnet": "10.77.1.0/24", "overlay_network_recreate": True}
+    requested: dict[str, object] = {"overlay_network_subnet": "10.77.1.0/24", "overlay_network_allow_recreate": True}
     image = inspect("lab2", "container", container("lab2"))["Config"]["Image"]
     start = f"docker run --detach --name stranger --network {NETWORK} --entrypoint sleep {image} infinity"
     with condition("lab2", start, "docker rm -f stranger"):
@@ -184,7 +184,7 @@ def test_a_network_is_re_created_by_consent_and_a_strangers_container_stops_that
         # What exists is kept by those who ask for nothing.
         site(*ROLES).done(change=False)
     finally:
-        site(*ROLES, *variables(overlay_network_subnet=kept["subnet"], overlay_network_recreate=True)).done()
+        site(*ROLES, *variables(overlay_network_subnet=kept["subnet"], overlay_network_allow_recreate=True)).done()
     assert overlay() == kept
 
 
@@ -312,7 +312,7 @@ def test_a_node_of_another_swarm() -> None:
     before = snapshot()
     site(*WALKS).refused_by(("foreign_swarm", "lab3"))
     assert snapshot() == before
-    site(*ROLES, *variables(swarm_leave_foreign=True)).done(change=True)
+    site(*ROLES, *variables(swarm_allow_leave_foreign=True)).done(change=True)
     assert {swarm_state(name) for name in NODES} == {"active"}
 
 

@@ -165,7 +165,7 @@ WRONG = {
         "lab1",
         (
             f"{NOTHING}other packages of the driver are in the way: nvidia-kernel-dkms. ",
-            "Remedy: set nvidia_driver_purge_conflicting: true ",
+            "Remedy: set nvidia_driver_allow_purge_conflicting: true ",
         ),
         begin=f"{SOURCE}{INSTALL} nvidia-kernel-dkms=575.57.08-1{NO_SOURCE}",
         end="apt-get -qq purge -y nvidia-kernel-dkms dkms",

@@ -161,13 +161,13 @@ def test_another_flavour_needs_consent_and_is_held_too() -> None:
     before = state_of("lab1")
     driver("lab1", nvidia_driver_branch="580", nvidia_driver_flavour="proprietary").refused(
         "lab1: nothing was changed. other packages of the driver are in the way: nvidia-kernel-open-dkms. ",
-        "Remedy: set nvidia_driver_purge_conflicting: true ",
+        "Remedy: set nvidia_driver_allow_purge_conflicting: true ",
     )
     assert state_of("lab1") ^ before == set()
     wish = {
         "nvidia_driver_branch": "580",
         "nvidia_driver_flavour": "proprietary",
-        "nvidia_driver_purge_conflicting": True,
+        "nvidia_driver_allow_purge_conflicting": True,
     }
     driver("lab1", **wish).done(change=True, nodes=("lab1",))
     found = versions("lab1")

@@ -93,7 +93,8 @@ def test_a_running_container_needs_consent(host: str) -> None:
         assert (on(host, f"cat {FILE}"), on(host, STARTED)) == (before, started)
         # The role says it before anything, in its own words.
         gpu("site", hosts=(host,), tags="docker", docker_daemon_config={"bip": "172.29.0.1/24"}).refused(
-            f"{host}: the engine must be restarted for bip in {FILE} ", ": at-work. Remedy: set docker_restart: true "
+            f"{host}: the engine must be restarted for bip in {FILE} ",
+            ": at-work. Remedy: set docker_allow_restart: true ",
         )
         assert (on(host, f"cat {FILE}"), on(host, STARTED)) == (before, started)
         # A reload stops nothing, and is done.

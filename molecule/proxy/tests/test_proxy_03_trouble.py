@@ -21,7 +21,7 @@ REFUSED = "(407). Remedy: correct {}: http://"
 UNKNOWN = f"the certificate of {OUTSIDE}:8445 is by an authority that is not known"
 HTML = "answers with a web page (HTML)"
 SMALL = {"training_image_repository": "swarmspeed/trouble", "training_image_torch": "filelock"}
-CONSENT = {"docker_restart": True}
+CONSENT = {"docker_allow_restart": True}
 """Without it an engine's other proxy is one more problem on each host."""
 UNASKED = {"preflight_skip": ["proxy"]}
 """Without preflight's question to the proxy: what each program says of it then."""
@@ -153,7 +153,9 @@ def test_a_mirror_that_answers_with_a_login_page() -> None:
                 "lab1: the image lab/tiny:1 was not pulled: ", HTML, "registry-mirrors"
             )
     finally:
-        run("--tags", "docker", docker_restart=True, docker_daemon_config={"registry-mirrors": None}).done(change=True)
+        run("--tags", "docker", docker_allow_restart=True, docker_daemon_config={"registry-mirrors": None}).done(
+            change=True
+        )
 
 
 def test_an_engine_that_the_proxy_refuses() -> None:

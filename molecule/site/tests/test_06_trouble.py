@@ -121,7 +121,7 @@ def test_variables_that_are_wrong_before_any_connection(refusals: Refusals) -> N
         ("files", "training_image_archive"),
     )
     # By the roles' own specs, and by the lab's own workspace_source.
-    run.refused("did you mean swarm_leave_foreign?", f"{ROOT}/examples/digits/nowhere.py ")
+    run.refused("did you mean swarm_allow_leave_foreign?", f"{ROOT}/examples/digits/nowhere.py ")
 
 
 def test_variables_that_do_not_fit_what_is_on_the_nodes(refusals: Refusals) -> None:
@@ -144,8 +144,8 @@ def test_a_plan_of_memory_without_gpus(refusals: Refusals) -> None:
 def test_an_engine_in_use_is_not_restarted(refusals: Refusals) -> None:
     refusals.runs["restarts"].refused(
         "lab1: the engine must be restarted for data-root in /etc/docker/daemon.json (docker_daemon_config), which "
-        "stops these running containers: swarmspeed-lab1. Remedy: set docker_restart: true to allow it, or stop the "
-        "containers first."
+        "stops these running containers: swarmspeed-lab1. Remedy: set docker_allow_restart: true to allow it, or stop "
+        "the containers first."
     )
 
 
@@ -212,7 +212,7 @@ def test_a_node_is_in_another_swarm() -> None:
     before = snapshot()
     site().refused_by(("foreign_swarm", "lab3")).refused("as a manager")
     assert snapshot() == before
-    site(*variables(swarm_leave_foreign=True)).done(change=True)
+    site(*variables(swarm_allow_leave_foreign=True)).done(change=True)
     assert ready("lab1").count("lab3") == 1
     assert {swarm_state(name) for name in NODES} == {"active"}
 

@@ -145,7 +145,10 @@ def test_site_is_refused_while_jobs_run_and_touches_nothing(
     before = snapshot()
     refused = upgraded.play("site", *DONE).refused_by(*[("consents", "lab1, lab2, lab3")] * 2)
     assert "while job followed, stopped runs" in refused.text
-    assert "Remedy: set training_container_recreate: true to allow it, or wait for the job, or stop it" in refused.text
+    assert (
+        "Remedy: set training_container_allow_recreate: true to allow it, or wait for the job, or stop it"
+        in refused.text
+    )
     assert snapshot() == before
     assert {name: runs(name) for name in NODES} == deployed
 

@@ -277,7 +277,7 @@ def removal_problems(removes: Mapping[str, str], *, purge: bool) -> list[str]:
     if ours and not purge:
         problems.append(
             f"other packages of the driver are in the way: {', '.join(ours)}. Remedy: set "
-            "nvidia_driver_purge_conflicting: true to have them purged, or ask for the driver that they hold"
+            "nvidia_driver_allow_purge_conflicting: true to have them purged, or ask for the driver that they hold"
         )
     return problems
 

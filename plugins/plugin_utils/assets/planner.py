@@ -176,9 +176,9 @@ def _add_changes(host: _Host) -> None:
         after = f"as in {source}"
         if host.foreign(name):
             consent = Consent(
-                "assets_adopt",
+                "assets_allow_adopt",
                 f"files in {path} that this role did not put there are replaced where they differ",
-                bool(host.wishes["assets_adopt"]),
+                bool(host.wishes["assets_allow_adopt"]),
                 "move the folder away first",
             )
             host.changes.add(path, "files of somebody else", after, consent=consent)

@@ -27,7 +27,18 @@ CLOSE = 0.85
 SAME = 0.9
 """Ratio from which a name outside every prefix is taken for a misspelt prefix (``swarn_`` for ``swarm_``)."""
 
-RENAMED = {"swarm_departed": "swarm_removed_nodes", "swarm_remove_ghosts": "swarm_prune_stale_nodes"}
+RENAMED = {
+    "assets_adopt": "assets_allow_adopt",
+    "docker_restart": "docker_allow_restart",
+    "nvidia_driver_purge_conflicting": "nvidia_driver_allow_purge_conflicting",
+    "overlay_network_bench_beside_jobs": "overlay_network_allow_bench_beside_jobs",
+    "overlay_network_recreate": "overlay_network_allow_recreate",
+    "swarm_adopt": "swarm_allow_adopt",
+    "swarm_departed": "swarm_removed_nodes",
+    "swarm_leave_foreign": "swarm_allow_leave_foreign",
+    "swarm_remove_ghosts": "swarm_prune_stale_nodes",
+    "training_container_recreate": "training_container_allow_recreate",
+}
 """Variables of earlier releases, by the names that they have now."""
 
 

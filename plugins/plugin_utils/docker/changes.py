@@ -105,7 +105,7 @@ def _add_service(changes: Changes, here: Host, requested: Request, planned: Mapp
     stopped = here.running_containers
     stops = f"which stops these running containers: {', '.join(stopped)}"
     consent = Consent(
-        variable="docker_restart",
+        variable="docker_allow_restart",
         effect=f"the engine must be restarted for {reasons}, {stops}",
         given=bool(requested.restart),
         otherwise="stop the containers first",

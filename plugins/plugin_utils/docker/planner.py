@@ -83,9 +83,10 @@ def request(wishes: Mapping[str, Any], inputs: Inputs) -> dict[str, Any]:
     underlay = inputs.cluster.get("underlay")
     mtu = underlay.get("mtu") if isinstance(underlay, Mapping) else None
     authority = inputs.files.get(str(wishes["host_ca_certificate"] or ""), "")
-    of_role = ("source", "version", "hold", "restart", "users", "proxy", "repository_url")
+    of_role = ("source", "version", "hold", "users", "proxy", "repository_url")
     return {
         **{name: wishes[f"docker_{name}"] for name in of_role},
+        "restart": wishes["docker_allow_restart"],
         "config": wishes["docker_daemon_config"],
         "repository_key": wishes["docker_repository_key"] or inputs.files.get(KEY_FILE, "").rstrip(),
         "ca": hashlib.sha256(authority.encode()).hexdigest()[:16] if authority else "",

@@ -101,7 +101,7 @@ def _overlay_mtu(one: Any, failed: Failed, wanted: Any) -> tuple[str, str]:
     return (
         "MTU: the overlay network claims more than the hosts' network carries",
         f"remove overlay_network_mtu, or set it to at most {size + VXLAN}, and {SITE} "
-        "overlay_network,training_container with overlay_network_recreate: true",
+        "overlay_network,training_container with overlay_network_allow_recreate: true",
     )
 
 
@@ -130,7 +130,7 @@ def _overlay_tcp(one: Any, failed: Failed, wanted: Any) -> tuple[str, str]:
         return (
             "the encrypted overlay carries nothing: IP protocol 50 (ESP) is blocked between the hosts, or their "
             "kernel has no ESP",
-            "let protocol 50 pass, or set overlay_network_encrypted: false with overlay_network_recreate: true",
+            "let protocol 50 pass, or set overlay_network_encrypted: false with overlay_network_allow_recreate: true",
         )
     return (
         f"the overlay lost its way between the two, although {wanted.data_port}/udp passes between the hosts",

@@ -41,8 +41,8 @@ def _add_repair(changes: Changes, found: Differences) -> None:
         f"an interrupted dpkg must be repaired ({', '.join(interrupted)}), which restarts the engine and stops these "
         f"running containers: {', '.join(stopped)}"
     )
-    given = bool(found.here.wishes["docker_restart"])
-    consent = Consent("docker_restart", effect, given, "stop the containers first") if stopped else None
+    given = bool(found.here.wishes["docker_allow_restart"])
+    consent = Consent("docker_allow_restart", effect, given, "stop the containers first") if stopped else None
     before = f"interrupted: {', '.join(interrupted)}"
     changes.add("dpkg", before, "every package configured", consent=consent)
 

@@ -121,7 +121,7 @@ def _add_restart(changes: Changes, requested: Mapping[str, Any], planned: Mappin
         else "which reloads systemd, and that can take GPUs from a job that runs"
     )
     joined = f"the container toolkit changes, {'and ' if reasons else ''}{does}. In the way: {', '.join(stopped)}"
-    consent = Consent("docker_restart", joined, bool(requested["restart"]), "stop the containers first")
+    consent = Consent("docker_allow_restart", joined, bool(requested["restart"]), "stop the containers first")
     if reasons:
         changes.add(ENGINE, "running", "restarted", reasons, consent if stopped else None)
     elif stopped:

@@ -86,7 +86,7 @@ def request(wishes: Mapping[str, Any], inputs: Inputs) -> dict[str, Any]:
         "repository_key": own["repository_key"] or inputs.files.get(KEY_FILE, "").rstrip(),
         "engine_source": wishes["docker_source"],
         "engine_config": wishes["docker_daemon_config"],
-        "restart": bool(wishes["docker_restart"]),
+        "restart": bool(wishes["docker_allow_restart"]),
         "swarm": wishes["cluster_network_mode"] == "overlay",
     }
 

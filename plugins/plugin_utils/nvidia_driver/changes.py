@@ -59,7 +59,7 @@ def _add_installation(changes: Changes, node: Node, request: Request, plan: Plan
         if differs(sources(plan), files, key):
             add_file(changes, sources(plan), files, key, f"nvidia_driver_source: {plan.source}")
         for path in plan.stale_sources:
-            changes.add(f"source file {path}", True, None, "nvidia_driver_purge_conflicting")
+            changes.add(f"source file {path}", True, None, "nvidia_driver_allow_purge_conflicting")
     if plan.state == FABRIC:
         changes.add("fabric manager", _manager(node), plan.version, plan.why)
     else:

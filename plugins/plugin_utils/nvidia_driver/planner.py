@@ -152,7 +152,7 @@ def _preview(node: Node, request: Request, plan: Plan) -> dict[str, Any]:
         "address": plan.address,
         "without": [*plan.stale_sources, SOURCES_FILE],
         "holds": node.held_by_us,
-        "purge_conflicting": request.purge_conflicting,
+        "purge_conflicting": request.allow_purge_conflicting,
         "kernel": node.kernel.release,
         "builds_from": oldest_that_builds(request.builds, node.kernel.release, plan.branch or 0) or "",
     }

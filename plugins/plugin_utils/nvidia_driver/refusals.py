@@ -59,7 +59,7 @@ def _cuda(request: Request, node: Node, sources: list[Source], contrib: list[Sou
     address = f"{request.repository_url.rstrip('/')}/{release}/{architecture}/"
     others = [source for source in sources if source.file != SOURCES_FILE and _REPOSITORIES in f"{source.uri}/"]
     same = [source for source in others if source.uri.rstrip("/") == address.rstrip("/")]
-    if same and not request.purge_conflicting:
+    if same and not request.allow_purge_conflicting:
         # Two files for one address with different keys stop apt altogether, so the one that is there serves.
         return Repository(render(contrib, _HEADING), address)
     if not request.repository_key:
@@ -71,7 +71,7 @@ def _cuda(request: Request, node: Node, sources: list[Source], contrib: list[Sou
         )
         return Repository(refusals=(refusal,))
     ours = Source(SOURCES_FILE, address, "/", (), (("Signed-By", folded(request.repository_key)),))
-    stale = tuple(dict.fromkeys(source.file for source in others)) if request.purge_conflicting else ()
+    stale = tuple(dict.fromkeys(source.file for source in others)) if request.allow_purge_conflicting else ()
     return Repository(render([*contrib, ours], _HEADING), address, stale)
 
 

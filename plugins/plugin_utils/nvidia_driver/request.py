@@ -50,7 +50,7 @@ class Request:
     min_version: str = ""
     kernel: str = ""
     reboot: str = "never"
-    purge_conflicting: bool = False
+    allow_purge_conflicting: bool = False
     hold: bool = True
     persistence: bool = True
     repository_url: str = ""

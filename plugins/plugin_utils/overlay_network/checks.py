@@ -18,7 +18,7 @@ from .subnet_conflicts import conflicts, in_the_way
 Hosts = Mapping[str, Mapping[str, Any]]
 
 _RECREATE = (
-    "set overlay_network_recreate: true to have the network re-created, for which its containers are stopped and "
+    "set overlay_network_allow_recreate: true to have the network re-created, for which its containers are stopped and "
     "restarted"
 )
 

@@ -206,18 +206,18 @@ def _add_network(changes: Changes, network: Network, consent: Consent | None) ->
 def _consent(network: Network, attached: Mapping[str, str], facts: Facts, wishes: Mapping[str, Any]) -> Consent:
     """Return what replacing the network needs: consent for itself, and for cutting off jobs that run over it."""
     words = differences(network.found, {"subnet": network.subnet, "mtu": network.mtu, "encrypted": network.encrypted})
-    allowed = bool(wishes["overlay_network_recreate"])
+    allowed = bool(wishes["overlay_network_allow_recreate"])
     jobs = sorted({name for host in attached for name in active_jobs(facts[host])})
     if allowed and jobs:
         # A job runs over all nodes: none of them begins without this.
         return Consent(
-            variable="training_container_recreate",
+            variable="training_container_allow_recreate",
             effect=f"network {network.name} is replaced, which cuts off job {', '.join(jobs)}",
-            given=bool(wishes["training_container_recreate"]),
+            given=bool(wishes["training_container_allow_recreate"]),
             otherwise="wait for the job, or stop it",
         )
     return Consent(
-        variable="overlay_network_recreate",
+        variable="overlay_network_allow_recreate",
         effect=f"network {network.name} exists with other settings ({'; '.join(words.values())}) and must be replaced, "
         "for which its containers are taken off it",
         given=allowed,
@@ -230,7 +230,7 @@ def _refusals(network: Network, facts: Facts, hosts: list[str], wishes: Mapping[
     if swarm.get("state") != "active" or swarm.get("manager") is not True:
         text = "it manages no swarm, and an overlay network is made in one"
         yield Problem(hosts[0], text, "apply the role swarm first")
-    if not network.differing or not wishes["overlay_network_recreate"]:
+    if not network.differing or not wishes["overlay_network_allow_recreate"]:
         return
     for host in hosts:
         for container, networks in _containers(facts[host]).items():

@@ -46,8 +46,8 @@ class Requested:
     managers: tuple[str, ...] = ()
     overlay_subnet: str | None = None
     overlay_network: str = ""
-    swarm_leave_foreign: bool = False
-    swarm_adopt: bool = False
+    swarm_allow_leave_foreign: bool = False
+    swarm_allow_adopt: bool = False
     min_free: Mapping[str, Need] = field(default_factory=dict)
     image_present: str | None = None
     ssh_port: int = SSH_PORT
@@ -85,8 +85,8 @@ def requested_by(  # noqa: PLR0917 - what a run knows, each of another type
         managers=tuple(managers),
         overlay_subnet=variables["overlay_network_subnet"] or None,
         overlay_network=str(variables["overlay_network_name"]),
-        swarm_leave_foreign=variables["swarm_leave_foreign"],
-        swarm_adopt=variables["swarm_adopt"],
+        swarm_allow_leave_foreign=variables["swarm_allow_leave_foreign"],
+        swarm_allow_adopt=variables["swarm_allow_adopt"],
         image_present=(image or None) if variables["training_image_source"] == "present" else None,
         ssh_port=variables["ssh_trust_port"],
         max_clock_offset=variables["preflight_max_clock_offset"],
@@ -94,7 +94,7 @@ def requested_by(  # noqa: PLR0917 - what a run knows, each of another type
         overlay={
             "mtu": variables["overlay_network_mtu"],
             "encrypted": variables["overlay_network_encrypted"],
-            "recreate": variables["overlay_network_recreate"],
+            "recreate": variables["overlay_network_allow_recreate"],
             "planned": mapping(cluster.get("overlay")),
         },
         underlay=underlay,

@@ -244,8 +244,8 @@ def _check_foreign_swarm(facts: Facts) -> Iterator[Problem]:
         docker,
         managers=wanted.managers,
         cluster_name=wanted.cluster_name,
-        leave_foreign=wanted.swarm_leave_foreign,
-        adopt=wanted.swarm_adopt,
+        leave_foreign=wanted.swarm_allow_leave_foreign,
+        adopt=wanted.swarm_allow_adopt,
         own=[host for host, found in facts.present().items() if was_ours(found, wanted.cluster_name)],
     )
 

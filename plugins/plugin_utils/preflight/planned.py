@@ -24,7 +24,7 @@ REFUSED = {
     "deepspeed_launch": "deepspeed_launch",
 }
 """By check, the role whose refusals it lists. What other roles refuse has checks of its own, by the same functions."""
-_OWN_CHECKS = ("swarm_leave_foreign", "overlay_network_recreate")
+_OWN_CHECKS = ("swarm_allow_leave_foreign", "overlay_network_allow_recreate")
 """Consents for which the checks foreign_swarm and overlay_network ask."""
 
 

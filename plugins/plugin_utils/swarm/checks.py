@@ -32,7 +32,7 @@ def _swarm(node: Any) -> Mapping[str, Any]:
 def _own_swarm(hosts: Hosts, wanted: Requested) -> Mapping[str, Any]:
     """Return what the first manager says of this cluster's swarm, empty where it is in none or in another one."""
     swarm = _swarm(hosts.get(wanted.managers[0])) if wanted.managers else {}
-    ours = mapping(swarm.get("labels")).get(SWARM_LABEL) == wanted.cluster_name or wanted.swarm_adopt
+    ours = mapping(swarm.get("labels")).get(SWARM_LABEL) == wanted.cluster_name or wanted.swarm_allow_adopt
     return swarm if swarm.get("state") == "active" and swarm.get("manager") is True and ours else {}
 
 

@@ -4,8 +4,8 @@
 """Which hosts are in a swarm that is not this cluster's.
 
 *This* swarm is the one in which the first host of group ``managers`` is a manager and that carries the label
-``swarmspeed.cluster`` with the cluster's name (without the label only where ``swarm_adopt`` allows). A host is in it
-when one of its managers lists the host's node id. Every other host that is active in some swarm is in a foreign one.
+``swarmspeed.cluster`` with the cluster's name (without the label only where ``swarm_allow_adopt`` allows). A host is in
+it when one of its managers lists the host's node id. Every other host that is active in some swarm is in a foreign one.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ..core.values import mapping, mappings
 
 SWARM_LABEL = "swarmspeed.cluster"
 
-_LEAVE = "set swarm_leave_foreign: true to make it leave that swarm"
+_LEAVE = "set swarm_allow_leave_foreign: true to make it leave that swarm"
 
 _STUCK = {
     "pending": "is still being taken into a swarm (state pending)",
@@ -83,7 +83,8 @@ def check_foreign_swarm(
         yield Problem(
             anchor,
             f"is a manager of this cluster's swarm, but {first}, the first host of group managers, is not",
-            f"list {anchor} first in group managers; with swarm_leave_foreign: true that swarm is given up instead",
+            f"list {anchor} first in group managers; with swarm_allow_leave_foreign: true that swarm is given up "
+            "instead",
         )
     members = _members(active, anchor)
     listed = {_node_id(mapping(node), "id") for swarm in active.values() for node in mappings(swarm.get("nodes"))}
@@ -133,7 +134,7 @@ def _first_is_foreign(first: str, swarm: Mapping[str, Any], cluster_name: str) -
     return Problem(
         first,
         f"is a manager of a Docker swarm that is not cluster {cluster_name}'s: it {found}",
-        f"{_LEAVE}, or swarm_adopt: true to use that swarm for this cluster",
+        f"{_LEAVE}, or swarm_allow_adopt: true to use that swarm for this cluster",
     )
 
 

@@ -108,7 +108,7 @@ class Cluster:
     def adopts(self) -> bool:
         """Whether the first manager's swarm, which bears no label, is taken over."""
         first = self.first
-        return bool(first.node_id and first.manages and first.label is None and first.wishes["swarm_adopt"])
+        return bool(first.node_id and first.manages and first.label is None and first.wishes["swarm_allow_adopt"])
 
     @property
     def exists(self) -> bool:

@@ -37,14 +37,14 @@ def acts(cluster: Cluster, member: Member, steps: Sequence[Step]) -> dict[str, A
             "listen_addr": f"{address}:{PORT}",
             "data_path_addr": member.data_path_address,
             # What leaving its own dead swarm needs is a consent of the change.
-            "leave_foreign": bool(member.wishes["swarm_leave_foreign"]) or cluster.orphan(member),
+            "leave_foreign": bool(member.wishes["swarm_allow_leave_foreign"]) or cluster.orphan(member),
         }
         if is_first:
             found["form"] = {
                 **enter,
                 "data_path_port": member.wishes["swarm_data_path_port"],
                 "default_addr_pool": list(member.wishes["swarm_default_address_pool"]),
-                "adopt": bool(member.wishes["swarm_adopt"]),
+                "adopt": bool(member.wishes["swarm_allow_adopt"]),
             }
         else:
             found["join"] = {**enter, "remote_addrs": [f"{cluster.first.address}:{PORT}"]}

@@ -155,7 +155,7 @@ def _changes(cluster: Cluster, steps: list[Step], refused: set[str]) -> dict[str
         if member in cluster.entering:
             before = _before(cluster, member)
             consent = None if member.host in refused else _consent(cluster, member)
-            why = "swarm_adopt" if cluster.has(member) else ""
+            why = "swarm_allow_adopt" if cluster.has(member) else ""
             after = member.role
             if member in cluster.moved:
                 why, after = f"the host no longer has the address {member.lost}", f"{after} at {member.address}"
@@ -206,12 +206,12 @@ def _consent(cluster: Cluster, member: Member) -> Consent | None:
         return _consent_of_orphan(member)
     otherwise = "take the host out of the inventory"
     if member.host == cluster.first.host and member.manages and member.label is None:
-        otherwise = "set swarm_adopt: true to use that swarm for this cluster"
+        otherwise = "set swarm_allow_adopt: true to use that swarm for this cluster"
     what = "manager" if member.manages else "worker"
     return Consent(
-        variable="swarm_leave_foreign",
+        variable="swarm_allow_leave_foreign",
         effect=f"the host must leave another Docker swarm, of which it is a {what}, and what that swarm runs here ends",
-        given=bool(member.wishes["swarm_leave_foreign"]),
+        given=bool(member.wishes["swarm_allow_leave_foreign"]),
         otherwise=otherwise,
     )
 
@@ -221,17 +221,17 @@ def _consent_of_orphan(member: Member) -> Consent | None:
     effect = "the host must leave this cluster's former swarm, whose managers are lost, which cuts off "
     if member.jobs:
         return Consent(
-            variable="training_container_recreate",
+            variable="training_container_allow_recreate",
             effect=f"{effect}job {', '.join(member.jobs)}",
-            given=bool(member.wishes["training_container_recreate"]),
+            given=bool(member.wishes["training_container_allow_recreate"]),
             otherwise="wait for the job, or stop it",
         )
     others = member.others_attached
     if not others:
         return None
     return Consent(
-        variable="swarm_leave_foreign",
+        variable="swarm_allow_leave_foreign",
         effect=f"{effect}container {', '.join(others)}",
-        given=bool(member.wishes["swarm_leave_foreign"]),
+        given=bool(member.wishes["swarm_allow_leave_foreign"]),
         otherwise="stop it first",
     )

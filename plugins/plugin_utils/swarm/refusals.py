@@ -36,12 +36,12 @@ def lives_elsewhere(cluster: Cluster) -> Iterator[Problem]:
     first = cluster.first.host
     for member in cluster.members[1:]:
         ours = member.node_id and member.manages and member.label == cluster.name
-        if ours and member.host not in cluster.left_out and not member.wishes["swarm_leave_foreign"]:
+        if ours and member.host not in cluster.left_out and not member.wishes["swarm_allow_leave_foreign"]:
             yield Problem(
                 member.host,
                 f"is a manager of this cluster's swarm, but {first}, the first host of group managers, is not",
-                f"list {member.host} first in group managers; with swarm_leave_foreign: true that swarm is given up "
-                "instead",
+                f"list {member.host} first in group managers; with swarm_allow_leave_foreign: true that swarm is given "
+                "up instead",
             )
             return
 
@@ -52,7 +52,7 @@ def fixed(cluster: Cluster, facts: Mapping[str, Mapping[str, Any]]) -> Iterator[
     wanted = Requested(
         cluster_name=cluster.name,
         managers=(first.host,),
-        swarm_adopt=bool(first.wishes["swarm_adopt"]),
+        swarm_allow_adopt=bool(first.wishes["swarm_allow_adopt"]),
         swarm={
             "data_path_port": first.wishes["swarm_data_path_port"],
             "default_address_pool": first.wishes["swarm_default_address_pool"],

@@ -261,9 +261,9 @@ def _consent(node: Node, left: str = "") -> Consent | None:
         return None
     what = f"{left} must be removed" if left else f"{node.name} must be made again"
     return Consent(
-        variable="training_container_recreate",
+        variable="training_container_allow_recreate",
         effect=f"container {what}, which cuts off job {', '.join(node.jobs)} in it",
-        given=bool(node.wishes["training_container_recreate"]),
+        given=bool(node.wishes["training_container_allow_recreate"]),
         otherwise="wait for the job, or stop it",
     )
 

@@ -122,10 +122,10 @@ class _Cluster:
             return None
         what = "made" if self.makes(host) else "replaced"
         return Consent(
-            variable="training_container_recreate",
+            variable="training_container_allow_recreate",
             effect=f"image {self.reference} must be {what} while job {', '.join(dict.fromkeys(jobs))} runs, and the "
             "training containers are then made again",
-            given=bool(self.wishes["training_container_recreate"]),
+            given=bool(self.wishes["training_container_allow_recreate"]),
             otherwise="wait for the job, or stop it",
         )
 

@@ -20,7 +20,7 @@ from tests.chaos.runs import NO_JOB, Durations, Ended, Running, Runs
 
 NODES = ("lab1", "lab2")
 ROUND = Round(1, "x", "lab2", 0.5, 0.5, "tree")
-FOREIGN = "lab2: is in another Docker swarm. Remedy: set swarm_leave_foreign: true to make it leave that swarm."
+FOREIGN = "lab2: is in another Docker swarm. Remedy: set swarm_allow_leave_foreign: true to make it leave that swarm."
 FULL = "lab2: the disk is full. Remedy: make room there, and run again."
 STUCK = "lab2: is half out of a swarm. Remedy: run `systemctl restart docker` there."
 
@@ -115,9 +115,9 @@ def test_a_refusal_is_followed_by_the_variable_that_it_names(attempt: FakeAttemp
     found = recovered(attempt, [bad(FOREIGN), good(3), good(), good()], refusal="another Docker swarm")
     assert found.why == ""
     assert found.refusals == [FOREIGN.rstrip(".")]
-    assert found.followed == ["variable swarm_leave_foreign"]
+    assert found.followed == ["variable swarm_allow_leave_foreign"]
     # Given to the very next run, and to no other.
-    assert attempt.requested[1] == ("site", *NO_JOB, "--extra-vars", '{"swarm_leave_foreign": true}')
+    assert attempt.requested[1] == ("site", *NO_JOB, "--extra-vars", '{"swarm_allow_leave_foreign": true}')
     assert attempt.requested[2] == ("site", *NO_JOB)
 
 

@@ -14,11 +14,11 @@ NODES = ("lab1", "lab2")
 
 # The remedies that roles, preflight and modules print (roles/, plugins/module_utils), and the first thing they say.
 LITERAL = {
-    "set swarm_leave_foreign: true to make it leave that swarm, or take the host out of the inventory": [
-        Action("variable", "swarm_leave_foreign", value=True)
+    "set swarm_allow_leave_foreign: true to make it leave that swarm, or take the host out of the inventory": [
+        Action("variable", "swarm_allow_leave_foreign", value=True)
     ],
-    "set docker_restart: true to allow it, or stop the containers first": [
-        Action("variable", "docker_restart", value=True)
+    "set docker_allow_restart: true to allow it, or stop the containers first": [
+        Action("variable", "docker_allow_restart", value=True)
     ],
     "ansible-playbook site.yml --tags training_image": [
         Action("playbook", "site", arguments=("--tags", "training_image"))

@@ -18,7 +18,9 @@ PLAY RECAP *********************************************************************
 lab1                       : ok=30   changed={0}    unreachable=0    failed=0    skipped=9    rescued=0    ignored=0
 lab2                       : ok=30   changed=0    unreachable=0    failed=0    skipped=9    rescued=0    ignored=0
 """
-PROBLEM = Problem("lab2", "is in another Docker swarm, as a worker", "set swarm_leave_foreign: true", "foreign_swarm")
+PROBLEM = Problem(
+    "lab2", "is in another Docker swarm, as a worker", "set swarm_allow_leave_foreign: true", "foreign_swarm"
+)
 REPORT = Report((PROBLEM, Problem("lab1, lab2", "8.0 GiB are free", "free space there", "disk")), (), ()).message()
 GOOD = "lab2: the disk of the engine is full. Remedy: make room there, and run again."
 TRACEBACK = 'Traceback (most recent call last):\n  File "x.py", line 1, in <module>\nKeyError: 0\n'

@@ -16,7 +16,7 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.core.constraint
     read_constraints,
     read_yaml,
 )
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.core.role_specs import parse_specs
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.core.role_specs import RENAMED, parse_specs
 
 from tests.documents import ROOT, blocks
 
@@ -109,3 +109,9 @@ def test_the_walk_finds_values() -> None:
     assert refused("- hosts: all\n  vars: {swarm_data_path_port: 80}\n") == [
         "swarm_data_path_port = 80: 80 is not a port from 1024 to 49151 other than 7946"
     ]
+
+
+@pytest.mark.parametrize(("former", "today"), RENAMED.items())
+def test_a_former_name_leads_to_a_variable_of_today(former: str, today: str) -> None:
+    assert today in OPTIONS
+    assert former not in OPTIONS

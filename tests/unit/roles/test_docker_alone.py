@@ -70,6 +70,14 @@ def hosts(tmp_path: Path) -> StandIns:
     return made
 
 
+def test_a_consent_by_its_former_name_is_refused(hosts: StandIns) -> None:
+    output = " ".join(hosts.play(docker_restart="yes").split())
+    assert (
+        "docker_restart is the name that an earlier release had for docker_allow_restart. Remedy: rename it" in output
+    )
+    assert hosts.modules("ready") == ["node_facts"]
+
+
 def test_it_gathers_plans_and_acts_where_something_is_to_be_done(hosts: StandIns) -> None:
     output = hosts.play()
     assert changed(output) == {"empty": 3, "ready": 0}, output
@@ -126,7 +134,7 @@ def test_without_consent_nothing_is_sent_to_the_host(hosts: StandIns) -> None:
     output = hosts.play(**requested)
     assert "ready: the engine must be restarted for data-root" in " ".join(output.split())
     assert hosts.modules("ready") == ["node_facts"]
-    output = hosts.play(**requested, docker_restart=True)
+    output = hosts.play(**requested, docker_allow_restart=True)
     assert hosts.modules("ready") == ["node_facts", "docker_daemon_config", "systemd_service", "node_facts"], output
 
 

@@ -111,7 +111,7 @@ def test_an_interrupted_dpkg_is_repaired_first_and_by_consent(tmp_path: Path) ->
         " ".join(output.split())
     )
     assert hosts.modules("broken") == ["node_facts"]
-    output = hosts.play(docker_restart=True, **WISHED)
+    output = hosts.play(docker_allow_restart=True, **WISHED)
     # It is planned again once it was repaired, and at the end.
     assert changed(output), output
     assert hosts.modules("broken") == ["node_facts", "dpkg_repair", "node_facts", "node_facts"]

@@ -138,9 +138,11 @@ def test_running_containers_need_consent(tmp_path: Path) -> None:
     hosts.add("busy", busy, replies={"package_preview": {**PREVIEW, "problems": ["apt stops here."]}})
     output = " ".join(hosts.play().split())
     assert "busy: the container toolkit changes, and the engine must be restarted for features in" in output
-    assert "In the way: job. Remedy: set docker_restart: true to allow it, or stop the containers first." in output
+    assert (
+        "In the way: job. Remedy: set docker_allow_restart: true to allow it, or stop the containers first." in output
+    )
     assert sent(hosts, "busy") == [GATHER]
-    output = " ".join(hosts.play(docker_restart="yes").split())
+    output = " ".join(hosts.play(docker_allow_restart="yes").split())
     assert "busy: nothing was changed. apt stops here." in output
     assert sent(hosts, "busy") == [GATHER, "package_preview"]
 

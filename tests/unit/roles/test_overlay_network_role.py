@@ -119,7 +119,7 @@ def facts(number: int, network: dict[str, Any] | None = None, *, attached: bool 
 
 def stand_ins(folder: Path, found: dict[str, dict[str, Any]], subnet: str, mtu: int) -> StandIns:
     """Hosts whose facts are others once they were sent the module that takes off a container or makes the network."""
-    wishes = defaults(overlay_network_recreate=True)
+    wishes = defaults(overlay_network_allow_recreate=True)
     view = {"hosts": list(HOSTS), "overlay": {"subnet": subnet, "mtu": mtu}}
     made = fold([OverlayNetworkPlanner()], found, dict.fromkeys(found, wishes), Inputs(cluster=view))
     hosts = StandIns(folder, "overlay_network", ["docker_network", "command"])
@@ -158,12 +158,12 @@ def test_a_network_is_replaced_by_consent_once_all_containers_are_off_it(tmp_pat
     output = " ".join(hosts.play(entry="verify").split())
     assert "gpu1: role overlay_network: network swarmspeed exists with other settings" in output
     [hosts.modules(host) for host in HOSTS]
-    output = hosts.play(overlay_network_recreate=True)
+    output = hosts.play(overlay_network_allow_recreate=True)
     assert changed(output) == {"gpu1": 3, "gpu2": 1, "gpu3": 1}, output
     assert hosts.modules("gpu1") == ["node_facts", "command", "docker_network", "docker_network", "node_facts"]
     assert hosts.modules("gpu3") == ["node_facts", "command", "node_facts"]
     assert output.index("Disconnect the training container") < output.index("Remove the overlay network")
-    assert changed(hosts.play(overlay_network_recreate=True)) == dict.fromkeys(HOSTS, 0)
+    assert changed(hosts.play(overlay_network_allow_recreate=True)) == dict.fromkeys(HOSTS, 0)
 
 
 def test_it_needs_all_hosts_together(tmp_path: Path) -> None:

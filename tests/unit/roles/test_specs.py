@@ -184,8 +184,8 @@ def test_what_preflight_says_fits_the_specs() -> None:
         SCRIPT,
         MIN_FREE_VARIABLE,
         "overlay_network_subnet",
-        "swarm_leave_foreign",
-        "swarm_adopt",
+        "swarm_allow_leave_foreign",
+        "swarm_allow_adopt",
     ]
     assert [name for name in named if name not in specs.options] == []
     assert set(GENERIC_PREFIXES) <= {*FOUND, *SHARED_PREFIXES}

@@ -129,11 +129,14 @@ def test_a_job_in_one_container_keeps_all_of_them_from_being_made_again(tmp_path
     start()
     output = " ".join(hosts.play(training_container_shm_size="3g", **CLUSTER).split())
     reported = "container swarmspeed-gpu1 must be made again, which cuts off job digits in it. Remedy: set"
-    assert f"gpu1: {reported} training_container_recreate: true to allow it, or wait for the job, or stop it." in output
+    assert (
+        f"gpu1: {reported} training_container_allow_recreate: true to allow it, or wait for the job, or stop it."
+        in output
+    )
     assert f"gpu2: nothing is done here, as gpu1: {reported}" in output
     assert (hosts.modules("gpu1"), hosts.modules("gpu2")) == (["node_facts"], ["node_facts"])
     start()  # with the same facts
-    output = hosts.play(training_container_shm_size="3g", training_container_recreate=True, **CLUSTER)
+    output = hosts.play(training_container_shm_size="3g", training_container_allow_recreate=True, **CLUSTER)
     assert changed(output) == {"gpu1": 3, "gpu2": 1}, output
     assert hosts.modules("gpu1") == AGAIN
 

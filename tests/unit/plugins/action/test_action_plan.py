@@ -255,10 +255,10 @@ def test_a_missing_consent_stops_the_role_before_it_begins(check: bool) -> None:
         report(make({"gpu1": gathered(running=("job",), **requested)}), check)
     assert str(reported.value) == (
         "gpu1: the engine must be restarted for data-root in /etc/docker/daemon.json (docker_daemon_config), which "
-        "stops these running containers: job. Remedy: set docker_restart: true to allow it, or stop the containers "
-        "first."
+        "stops these running containers: job. Remedy: set docker_allow_restart: true to allow it, or stop the "
+        "containers first."
     )
-    report(make({"gpu1": gathered(running=("job",), docker_restart="yes", **requested)}), check)
+    report(make({"gpu1": gathered(running=("job",), docker_allow_restart="yes", **requested)}), check)
     report(make({"gpu1": gathered(**requested)}), check)
 
 
@@ -271,9 +271,9 @@ def test_missing_consents_of_the_selected_roles_are_listed(tags: list[str], sele
     }
     made = make(hosts, ansible_run_tags=tags)
     (sentence,) = made["stops"]["gpu1"]["docker"]
-    assert made["consents"] == ({"docker_restart": {"gpu1": entries(sentence)}} if selected else {})
+    assert made["consents"] == ({"docker_allow_restart": {"gpu1": entries(sentence)}} if selected else {})
     assert list(made["refused"]["docker"]) == ["gpu2"]
-    assert make(hosts | {"gpu1": gathered(running=("job",), docker_restart=True, **requested)})["consents"] == {}
+    assert make(hosts | {"gpu1": gathered(running=("job",), docker_allow_restart=True, **requested)})["consents"] == {}
 
 
 @pytest.mark.parametrize(("tags", "roles"), [(["all"], ["docker"]), (["docker"], ["docker"]), (["swarm"], [])])

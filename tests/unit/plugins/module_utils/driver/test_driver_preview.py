@@ -189,7 +189,7 @@ def test_another_kernel_module_has_to_go() -> None:
     assert "nvidia-kernel-dkms- " not in " ".join(found["packages"])
     assert found["problems"][0] == (
         "other packages of the driver are in the way: nvidia-kernel-dkms. Remedy: set "
-        "nvidia_driver_purge_conflicting: true to have them purged, or ask for the driver that they hold."
+        "nvidia_driver_allow_purge_conflicting: true to have them purged, or ask for the driver that they hold."
     )
 
 

@@ -118,8 +118,8 @@ def test_files_of_somebody_else_are_replaced_only_with_consent() -> None:
     assert change.missing_consent.effect == (
         f"files in {ROOT}/net that this role did not put there are replaced where they differ"
     )
-    assert change.missing_consent.remedy == "set assets_adopt: true to allow it, or move the folder away first"
-    assert not plan(host(found), assets_adopt=True).missing_consents
+    assert change.missing_consent.remedy == "set assets_allow_adopt: true to allow it, or move the folder away first"
+    assert not plan(host(found), assets_allow_adopt=True).missing_consents
 
 
 def test_a_disk_that_is_too_small_is_refused_on_its_node_alone() -> None:
@@ -180,7 +180,7 @@ STATES = st.fixed_dictionaries(
 @settings(max_examples=examples(200))
 @given(st.lists(STATES, min_size=3, max_size=3))
 def test_on_the_facts_afterwards_nothing_is_planned(states: list[dict[str, Any]]) -> None:
-    made = plan(*map(host, states), assets_adopt=True)
+    made = plan(*map(host, states), assets_allow_adopt=True)
     fold_again(made)
     chain: list[str] = next((act(made, name)["chain"] for name in NODES if act(made, name)["chain"]), [])
     for name in NODES:

@@ -28,8 +28,8 @@ def spec(*names: str, **options: Any) -> dict[str, Any]:
 def specs() -> RoleSpecs:
     return parse_specs(
         {
-            "swarm": spec("swarm_advertise_addr", "swarm_leave_foreign"),
-            "docker": spec("docker_daemon_config", "docker_restart"),
+            "swarm": spec("swarm_advertise_addr", "swarm_allow_leave_foreign"),
+            "docker": spec("docker_daemon_config", "docker_allow_restart"),
             "overlay_network": spec("overlay_network_subnet"),
             "preflight": spec("cluster_name", "gpu_slots", "preflight_skip"),
         }
@@ -106,9 +106,9 @@ def test_options_of_another_shape_are_an_error(entry: Any) -> None:
 @settings(max_examples=examples(100), deadline=None)
 @given(name=st.text(max_size=30) | st.sampled_from(["swarm_", "docker_", "gpu_", "cluster_"]))
 def test_judge_never_suggests_the_name_itself(name: str) -> None:
-    specs = parse_specs({"swarm": spec("swarm_advertise_addr"), "docker": spec("docker_restart")})
+    specs = parse_specs({"swarm": spec("swarm_advertise_addr"), "docker": spec("docker_allow_restart")})
     unknown = specs.judge(name)
     if unknown:
         assert unknown.name == name
-        assert unknown.nearest in {None, "swarm_advertise_addr", "docker_restart"} - {name}
+        assert unknown.nearest in {None, "swarm_advertise_addr", "docker_allow_restart"} - {name}
         assert unknown.certain or unknown.prefix is None or unknown.prefix in ("docker", "gpu", "host")

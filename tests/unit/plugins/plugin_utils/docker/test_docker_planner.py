@@ -208,9 +208,9 @@ def test_a_restart_under_running_containers_needs_consent(wished: dict[str, Any]
     stops = outcome(made, "", [])["stops"]["gpu1"]["docker"]
     assert stops == [
         f"the engine must be restarted for {reason}, which stops these running containers: db, job. Remedy: set "
-        "docker_restart: true to allow it, or stop the containers first"
+        "docker_allow_restart: true to allow it, or stop the containers first"
     ]
-    allowed = plan(host(CE, "job"), docker_restart=True, **wished)
+    allowed = plan(host(CE, "job"), docker_allow_restart=True, **wished)
     assert allowed.missing_consents == [] and act(allowed)["restart"] == "always"
     assert [change.what for change in allowed.changes if change.consent] == ["service docker.service"]
     idle = plan(host(CE), **wished)

@@ -74,7 +74,7 @@ REQUESTED = st.fixed_dictionaries(
         "docker_hold": st.booleans(),
         "docker_daemon_config": CONFIG,
         "docker_proxy": st.sampled_from([{}, {"http": "http://u:hunter2@p"}, {"no_proxy": "x"}]),
-        "docker_restart": st.booleans(),
+        "docker_allow_restart": st.booleans(),
         "docker_users": st.lists(st.sampled_from(["ada", "bob", "eve"])),
         "cluster_network_mode": st.sampled_from(["overlay", "host"]),
         "host_ca_certificate": st.sampled_from(["", "/ca.pem"]),

@@ -63,13 +63,14 @@ def test_an_engine_is_configured_again_by_consent(
     unfinished: list[str], restart: Any, needed: bool, missing: bool
 ) -> None:
     facts = {**done(), "dpkg": {"unfinished": unfinished, "journal": False, "busy": False}}
-    made = plan(facts, docker_restart=restart)
+    made = plan(facts, docker_allow_restart=restart)
     assert (made.changes[0].consent is not None, bool(made.missing_consents)) == (needed, missing)
     stops = outcome(made, "", [])["stops"]["gpu1"]["host"]
     assert stops == (
         [
             f"an interrupted dpkg must be repaired ({', '.join(unfinished)}), which restarts the engine and stops "
-            "these running containers: job. Remedy: set docker_restart: true to allow it, or stop the containers first"
+            "these running containers: job. Remedy: set docker_allow_restart: true to allow it, or stop the "
+            "containers first"
         ]
         if missing
         else []

@@ -43,7 +43,7 @@ REQUESTED = st.fixed_dictionaries(
         "cluster_network_mode": st.sampled_from(["overlay", "host"]),
         "group_names": st.sampled_from([["managers"], ["workers"]]),
         "overlay_network_encrypted": st.booleans(),
-        "docker_restart": st.booleans(),
+        "docker_allow_restart": st.booleans(),
     },
 )
 RULE = st.fixed_dictionaries(

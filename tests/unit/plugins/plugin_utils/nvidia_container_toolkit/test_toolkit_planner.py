@@ -73,7 +73,7 @@ def test_other_roles_variables_have_their_defaults_where_the_role_is_alone() -> 
     alone = request(WISHES, CUDA)
     assert (alone["engine_source"], alone["engine_config"], alone["restart"]) == ("distribution", {}, False)
     assert alone["swarm"] is True
-    given_ = {"docker_restart": "yes", "docker_daemon_config": {"debug": True}, "cluster_network_mode": "host"}
+    given_ = {"docker_allow_restart": "yes", "docker_daemon_config": {"debug": True}, "cluster_network_mode": "host"}
     requested = request({**WISHES, **given_}, CUDA)
     assert (requested["restart"], requested["engine_config"], requested["swarm"]) == (True, {"debug": True}, False)
 
@@ -269,9 +269,9 @@ def stops(made: Any) -> list[str]:
 def test_a_restart_under_running_containers_needs_consent() -> None:
     assert stops(planned(node(docker=RUNNING))) == [
         "the container toolkit changes, and the engine must be restarted for features in /etc/docker/daemon.json. In "
-        "the way: job. Remedy: set docker_restart: true to allow it, or stop the containers first"
+        "the way: job. Remedy: set docker_allow_restart: true to allow it, or stop the containers first"
     ]
-    allowed = planned(node(docker=RUNNING), docker_restart=True)
+    allowed = planned(node(docker=RUNNING), docker_allow_restart=True)
     assert stops(allowed) == [] and act(allowed)["restart"] == "always"
     assert any(change.consent and change.consent.given for change in allowed.changes)
 
@@ -282,9 +282,9 @@ def test_a_reload_of_systemd_under_a_job_needs_consent() -> None:
     (sentence,) = stops(planned({**new, "jobs": {"a": "running"}}))
     assert sentence.startswith(
         "the container toolkit changes, which reloads systemd, and that can take GPUs from a job that runs. In the "
-        "way: job. Remedy: set docker_restart: true"
+        "way: job. Remedy: set docker_allow_restart: true"
     )
-    assert stops(planned({**new, "jobs": {"a": "running"}}, docker_restart=True)) == []
+    assert stops(planned({**new, "jobs": {"a": "running"}}, docker_allow_restart=True)) == []
 
 
 def test_another_unit_alone_reloads_systemd_too() -> None:
@@ -350,7 +350,7 @@ REQUESTED = st.fixed_dictionaries(
         "default_runtime": st.booleans(),
         "cgroups": st.sampled_from(["auto", "keep"]),
         "smoke_test": st.booleans(),
-        "docker_restart": st.sampled_from([True, False, "no"]),
+        "docker_allow_restart": st.sampled_from([True, False, "no"]),
     },
 )
 

@@ -669,7 +669,9 @@ def test_a_source_of_the_same_repository_is_used_or_by_consent_replaced() -> Non
     requested = {"source": "cuda_repository", "repository_url": "https://nv.example/compute/cuda/repos"}
     used = plan(facts("noble", driver__sources=there), **requested)
     assert (used.refusals, used.sources, used.stale_sources) == ((), "", ())
-    replaced = plan(facts("noble", driver__sources=there), **requested, repository_key=KEY, purge_conflicting=True)
+    replaced = plan(
+        facts("noble", driver__sources=there), **requested, repository_key=KEY, allow_purge_conflicting=True
+    )
     assert replaced.stale_sources == ("/etc/apt/sources.list.d/cuda.list",)
     assert "URIs: https://nv.example/compute/cuda/repos/ubuntu2404/x86_64/" in replaced.sources
 
@@ -695,7 +697,7 @@ def test_a_branch_is_a_number_or_text(given_value: Any, expected: int | None) ->
 
 @pytest.mark.parametrize(("text", "value"), [("yes", True), ("false", False), (True, True), ("no", False)])
 def test_switches_come_as_text_from_the_command_line(text: Any, *, value: bool) -> None:
-    assert parse_request({"purge_conflicting": text}).purge_conflicting is value
+    assert parse_request({"allow_purge_conflicting": text}).allow_purge_conflicting is value
 
 
 def test_the_tables_fit_one_another() -> None:
@@ -718,7 +720,7 @@ REQUESTS = st.fixed_dictionaries(
         "repository_key": st.sampled_from(["", KEY]),
         "kernel": st.sampled_from(["", "1.2.3"]),
         "reboot": st.sampled_from(["never", "if_needed"]),
-        "purge_conflicting": st.booleans(),
+        "allow_purge_conflicting": st.booleans(),
         "hold": st.booleans(),
     },
 )

@@ -161,7 +161,7 @@ def test_what_depends_on_the_version_is_asked_of_apt() -> None:
         source="cuda_repository",
         repository_url="https://nv.example/compute/cuda/repos",
         repository_key=KEY,
-        purge_conflicting=True,
+        allow_purge_conflicting=True,
         min_version="580.82",
     )
     preview = act(made)["preview"]

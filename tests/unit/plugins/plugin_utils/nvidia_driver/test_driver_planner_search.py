@@ -94,7 +94,7 @@ REQUESTED = st.fixed_dictionaries(
         "repository_key": st.sampled_from(["", KEY]),
         "kernel": st.sampled_from(["", "1.2.3"]),
         "reboot": st.sampled_from(["never", "if_needed"]),
-        "purge_conflicting": st.booleans(),
+        "allow_purge_conflicting": st.booleans(),
         "hold": st.booleans(),
         "persistence": st.booleans(),
     },

@@ -93,7 +93,7 @@ def test_the_network_is_made_on_the_first_manager(encrypted: bool) -> None:
 @pytest.mark.parametrize("recreate", [False, True])
 @pytest.mark.parametrize("options", [{MTU_OPTION: "1500"}, {}])  # the driver's own MTU is 1500
 def test_a_network_as_wished_is_left_alone(recreate: bool, options: Any) -> None:
-    made = plan(cluster({**NETWORK, "options": options}, *HOSTS), overlay_network_recreate=recreate)
+    made = plan(cluster({**NETWORK, "options": options}, *HOSTS), overlay_network_allow_recreate=recreate)
     assert shown(made) == [] and made.refusals == ()
     assert act(made) == {**NOTHING, **FOUND, "ours": True}
     assert act(made, "gpu2") == {**NOTHING, **FOUND}
@@ -124,7 +124,7 @@ def test_another_network_of_that_name_is_replaced_by_consent_alone(
     assert shown(made) == expected
     # No host begins, as none may take its container off before.
     assert [change.host for change in made.missing_consents] == ["gpu1", "gpu2"]
-    allowed = plan(cluster({**NETWORK, **change}, "gpu2"), overlay_network_recreate=True)
+    allowed = plan(cluster({**NETWORK, **change}, "gpu2"), overlay_network_allow_recreate=True)
     assert shown(allowed) == expected and allowed.missing_consents == [] and allowed.refusals == ()
     assert (act(allowed)["replace"], act(allowed)["create"], act(allowed)["detach"]) == (True, CREATE, "")
     assert (act(allowed, "gpu2")["detach"], act(allowed, "gpu2")["create"]) == ("lab-gpu2", {})
@@ -135,7 +135,7 @@ def test_the_consent_says_what_differs() -> None:
     made = plan(cluster({**NETWORK, "options": {MTU_OPTION: "1200"}}))
     assert consent_text(made.missing_consents[0]) == (
         "network lab exists with other settings (its MTU is 1200, wanted is 1500) and must be replaced, for which its "
-        "containers are taken off it. Remedy: set overlay_network_recreate: true to allow it, or set the "
+        "containers are taken off it. Remedy: set overlay_network_allow_recreate: true to allow it, or set the "
         "overlay_network_* variables to what exists, or choose another overlay_network_name"
     )
 
@@ -143,16 +143,18 @@ def test_the_consent_says_what_differs() -> None:
 @pytest.mark.parametrize("state", ["starting", "running"])
 def test_a_running_job_is_not_cut_off_without_consent_of_its_own(state: str) -> None:
     found = cluster({**NETWORK, "subnets": ["10.65.0.0/24"]}, *HOSTS, jobs={"digits": state, "old": "failed"})
-    made = plan(found, overlay_network_recreate=True)
+    made = plan(found, overlay_network_allow_recreate=True)
     # The job runs over all nodes: none of them takes its container off.
     assert [change.host for change in made.missing_consents] == list(HOSTS)
     assert consent_text(made.missing_consents[2]) == (
-        "network lab is replaced, which cuts off job digits. Remedy: set training_container_recreate: true to allow "
-        "it, or wait for the job, or stop it"
+        "network lab is replaced, which cuts off job digits. Remedy: set training_container_allow_recreate: true to "
+        "allow it, or wait for the job, or stop it"
     )
-    assert plan(found, overlay_network_recreate=True, training_container_recreate=True).missing_consents == []
+    assert (
+        plan(found, overlay_network_allow_recreate=True, training_container_allow_recreate=True).missing_consents == []
+    )
     apart = cluster({**NETWORK, "subnets": ["10.65.0.0/24"]}, "gpu3", jobs={"digits": state})
-    assert plan(apart, overlay_network_recreate=True).missing_consents == []  # gpu2's container is not on it
+    assert plan(apart, overlay_network_allow_recreate=True).missing_consents == []  # gpu2's container is not on it
 
 
 # Refusals
@@ -162,7 +164,7 @@ def test_containers_of_others_are_not_taken_off() -> None:
     found = cluster({**NETWORK, "subnets": ["10.65.0.0/24"]})
     found["gpu3"]["docker"]["containers"]["theirs"] = {"state": "running", "addresses": {"lab": "10.65.0.7"}}
     assert plan(found).refusals == ()  # nothing would be replaced
-    made = plan(found, overlay_network_recreate=True)
+    made = plan(found, overlay_network_allow_recreate=True)
     assert [(one.subject, one.sentence) for one in made.refusals] == [
         (
             "gpu3",
@@ -243,7 +245,7 @@ NETWORKS = st.none() | st.builds(
     st.booleans(),
 )
 WISHED = st.fixed_dictionaries(
-    {}, optional={"overlay_network_encrypted": st.booleans(), "overlay_network_recreate": st.booleans()}
+    {}, optional={"overlay_network_encrypted": st.booleans(), "overlay_network_allow_recreate": st.booleans()}
 )
 
 
@@ -290,5 +292,5 @@ def test_odd_facts_are_no_exception(odd: Any, docker: Any, network: Any, view: A
     found["gpu2"] = {**found["gpu2"], "docker": docker}
     found["gpu3"] = {**found["gpu3"], **odd}
     for given_inputs in (inputs(), Inputs(cluster={**inputs().cluster, **view})):
-        made = plan(found, given_inputs, overlay_network_recreate=True)
+        made = plan(found, given_inputs, overlay_network_allow_recreate=True)
         json.dumps(outcome(made, "", ["overlay_network"]), default=str)

@@ -73,10 +73,10 @@ def test_a_seal_holds_no_secret_and_differs_with_the_key() -> None:
 
 def test_a_consent_that_is_given_is_not_missing() -> None:
     for given_ in (True, False):
-        consent = Consent("docker_restart", "the engine must be restarted", given_, "stop the containers first")
+        consent = Consent("docker_allow_restart", "the engine must be restarted", given_, "stop the containers first")
         change = Change("docker", "gpu1", "service", CHANGE, 1, 2, consent=consent)
         assert change.missing_consent == (None if given_ else consent)
-    assert consent.remedy == "set docker_restart: true to allow it, or stop the containers first"
+    assert consent.remedy == "set docker_allow_restart: true to allow it, or stop the containers first"
     assert Consent("x_y", "it stops", False).remedy == "set x_y: true to allow it"
     assert Consent("x_y", "it stops", False, value="if_needed").remedy == "set x_y: if_needed to allow it"
 

@@ -31,7 +31,7 @@ EFFECT = "the engine must be restarted for its proxy, which stops these running 
 
 
 def consent(given_: bool) -> Consent:
-    return Consent("docker_restart", EFFECT, given_, "stop the containers first")
+    return Consent("docker_allow_restart", EFFECT, given_, "stop the containers first")
 
 
 def plan(*given_: bool) -> Plan:
@@ -64,10 +64,10 @@ def test_the_plan_is_grouped_by_host_and_role() -> None:
         "gpu2\n"
         "  docker\n"
         "    ~ service docker.service: running → restarted  # its proxy\n"
-        f"        {EFFECT}: not allowed without docker_restart: true\n"
+        f"        {EFFECT}: not allowed without docker_allow_restart: true\n"
         "\n"
         "Needs your consent:\n"
-        f"  gpu2: docker: {EFFECT}. Remedy: set docker_restart: true to allow it, or stop the containers first.\n"
+        f"  gpu2: docker: {EFFECT}. Remedy: set docker_allow_restart: true to allow it, or stop the containers first.\n"
         "\n"
         "Plan: 3 to add, 3 to change, 1 to remove."
     )
@@ -75,7 +75,7 @@ def test_the_plan_is_grouped_by_host_and_role() -> None:
 
 def test_a_consent_that_is_given_is_shown_as_given() -> None:
     text = plan_text(plan(True))
-    assert f"        {EFFECT}: allowed by docker_restart: true\n" in text
+    assert f"        {EFFECT}: allowed by docker_allow_restart: true\n" in text
     assert "Needs your consent" not in text and text.endswith("\nPlan: 3 to add, 3 to change, 1 to remove.")
 
 
@@ -150,10 +150,10 @@ def test_the_document_is_json_and_seals_what_is_secret() -> None:
     }
     assert proxy["before"] == {"sealed": sealed("old", "k").digest[:16]}
     assert service["consent"] == {
-        "variable": "docker_restart",
+        "variable": "docker_allow_restart",
         "effect": EFFECT,
         "given": False,
-        "remedy": "set docker_restart: true to allow it, or stop the containers first",
+        "remedy": "set docker_allow_restart: true to allow it, or stop the containers first",
     }
 
 

@@ -340,12 +340,12 @@ def test_a_mistake_in_the_hostfile_is_listed_once_and_not_again_for_each_host() 
 
 
 def test_missing_consents_are_listed_but_for_those_that_other_checks_ask_for() -> None:
-    sentence = "the engine must be restarted. Remedy: set docker_restart: true to allow it"
+    sentence = "the engine must be restarted. Remedy: set docker_allow_restart: true to allow it"
     consents = {
-        "docker_restart": {"a": entries(sentence), "gone": entries(sentence)},
-        "swarm_leave_foreign": {"a": entries(sentence)},
+        "docker_allow_restart": {"a": entries(sentence), "gone": entries(sentence)},
+        "swarm_allow_leave_foreign": {"a": entries(sentence)},
     }
-    consents["overlay_network_recreate"] = {"a": entries(sentence)}
+    consents["overlay_network_allow_recreate"] = {"a": entries(sentence)}
     assert lines({"a": host(), "b": host()}, consents=consents) == [f"a: {sentence}."]
 
 

@@ -72,7 +72,7 @@ def reported(hosts: dict[str, Any], **wanted: Any) -> tuple[list[str], list[str]
 
 
 RECREATE = (
-    "set overlay_network_recreate: true to have the network re-created, for which its containers are stopped and "
+    "set overlay_network_allow_recreate: true to have the network re-created, for which its containers are stopped and "
     "restarted"
 )
 
@@ -294,7 +294,7 @@ def test_what_is_fixed_for_a_swarms_life() -> None:
     )
     other = {"a": node(1, swarm=swarm(listed("gpu1"), labels={}))}  # not ours, which is another check's to say
     assert reported(other, swarm=requested) == reported(hosts, swarm=requested, runtime="host") == ([], [])
-    assert reported(other, swarm=requested, swarm_adopt=True) == reported(hosts, swarm=requested)
+    assert reported(other, swarm=requested, swarm_allow_adopt=True) == reported(hosts, swarm=requested)
     silent = {"a": node(1, swarm=swarm(listed("gpu1"), data_path_port=None, default_addr_pool=[]))}
     assert reported(silent, swarm={"default_address_pool": ["10.32.0.0/12"]}) == ([], [])
 

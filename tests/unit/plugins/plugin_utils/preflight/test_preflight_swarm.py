@@ -20,7 +20,7 @@ STOPPED = {
     "swarm": {"state": "inactive"},
     "error": "no answer from the Docker engine at /var/run/docker.sock",
 }
-LEAVE = "Remedy: set swarm_leave_foreign: true to make it leave that swarm"
+LEAVE = "Remedy: set swarm_allow_leave_foreign: true to make it leave that swarm"
 
 
 def manager(node_id: str, *nodes: str, label: str | None = "demo", cluster_id: str = "c1") -> dict[str, Any]:
@@ -93,7 +93,7 @@ def test_nothing_to_complain_about(docker: dict[str, Any], managers: str) -> Non
             {"a": manager("1", "2", label=None), "b": worker("2")},
             [
                 "a: is a manager of a Docker swarm that is not cluster demo's: it does not bear the label "
-                f"swarmspeed.cluster. {LEAVE}, or swarm_adopt: true to use that swarm for this cluster.",
+                f"swarmspeed.cluster. {LEAVE}, or swarm_allow_adopt: true to use that swarm for this cluster.",
                 other("b", "a worker"),
             ],
         ),
@@ -101,7 +101,7 @@ def test_nothing_to_complain_about(docker: dict[str, Any], managers: str) -> Non
             {"a": manager("1", label="other")},
             [
                 "a: is a manager of a Docker swarm that is not cluster demo's: it bears the label "
-                f"swarmspeed.cluster=other. {LEAVE}, or swarm_adopt: true to use that swarm for this cluster."
+                f"swarmspeed.cluster=other. {LEAVE}, or swarm_allow_adopt: true to use that swarm for this cluster."
             ],
         ),
     ],
@@ -128,7 +128,7 @@ def test_a_swarm_that_lives_on_in_another_manager_is_not_given_up_by_accident(fi
     docker = {"a": first, "b": manager("2", "1", "3"), "c": manager("3", "1", "2"), "d": worker("9")}
     assert lines(docker, "abc") == [
         "b: is a manager of this cluster's swarm, but a, the first host of group managers, is not. "
-        "Remedy: list b first in group managers; with swarm_leave_foreign: true that swarm is given up instead.",
+        "Remedy: list b first in group managers; with swarm_allow_leave_foreign: true that swarm is given up instead.",
         other("d", "a worker"),
     ]
     assert lines(docker, "bac", leave=False)[-1] == other("d", "a worker")

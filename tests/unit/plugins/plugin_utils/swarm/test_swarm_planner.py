@@ -273,10 +273,11 @@ def test_another_swarm_is_left_by_consent_alone(manager: bool) -> None:
     assert (change.host, change.before, change.after) == ("gpu3", f"{what} of another swarm", "worker")
     assert consent_text(change) == (
         f"the host must leave another Docker swarm, of which it is a {what}, and what that swarm runs here ends. "
-        "Remedy: set swarm_leave_foreign: true to allow it, or take the host out of the inventory"
+        "Remedy: set swarm_allow_leave_foreign: true to allow it, or take the host out of the inventory"
     )
     allowed = plan(
-        whole(listed("gpu1", "manager"), listed("gpu2"), gpu3=elsewhere), each={"gpu3": {"swarm_leave_foreign": True}}
+        whole(listed("gpu1", "manager"), listed("gpu2"), gpu3=elsewhere),
+        each={"gpu3": {"swarm_allow_leave_foreign": True}},
     )
     assert allowed.missing_consents == [] and act(allowed, "gpu3")["join"]["leave_foreign"] is True
     assert act(allowed, "gpu3")["leave"] == {}  # at teardown it stays where it is
@@ -291,9 +292,10 @@ def test_the_first_managers_own_swarm_is_adopted_or_left() -> None:
         ("gpu2", "worker of another swarm"),
     ]
     assert consent_text(made.missing_consents[0]).endswith(
-        "Remedy: set swarm_leave_foreign: true to allow it, or set swarm_adopt: true to use that swarm for this cluster"
+        "Remedy: set swarm_allow_leave_foreign: true to allow it, or set swarm_allow_adopt: true to use that swarm "
+        "for this cluster"
     )
-    adopted = plan(found, swarm_adopt=True)
+    adopted = plan(found, swarm_allow_adopt=True)
     assert adopted.missing_consents == [] and adopted.refusals == ()
     assert shown(adopted) == [
         ("gpu1", "~", "membership of swarm lab", "manager of a swarm without this cluster's label", "manager"),
@@ -302,13 +304,13 @@ def test_the_first_managers_own_swarm_is_adopted_or_left() -> None:
     ]
     assert act(adopted)["form"]["adopt"] is True and act(adopted)["form"]["member_ids"] == ["id-gpu1", "id-gpu2"]
     assert act(adopted, "gpu2")["join"] == {}
-    assert shown(plan(adopted.facts, swarm_adopt=True)) == []
+    assert shown(plan(adopted.facts, swarm_allow_adopt=True)) == []
 
 
 def test_a_swarm_of_another_cluster_is_not_adopted() -> None:
     nodes = (listed("gpu1", "manager"), listed("gpu2"), listed("gpu3"))
     other = whole(*nodes, gpu1=member("gpu1", *nodes, labels={"swarmspeed.cluster": "theirs"}))
-    made = plan(other, swarm_adopt=True)
+    made = plan(other, swarm_allow_adopt=True)
     assert [change.host for change in made.missing_consents] == ["gpu1", "gpu2", "gpu3"]
 
 
@@ -318,7 +320,7 @@ def test_a_swarm_that_lives_on_in_another_manager_is_not_given_up_by_accident() 
     assert [(one.subject, one.text) for one in made.refusals] == [
         ("gpu2", "is a manager of this cluster's swarm, but gpu1, the first host of group managers, is not")
     ]
-    assert plan(found, inputs("gpu2"), swarm_leave_foreign=True).refusals == ()
+    assert plan(found, inputs("gpu2"), swarm_allow_leave_foreign=True).refusals == ()
 
 
 @pytest.mark.parametrize(
@@ -334,7 +336,7 @@ def test_a_swarm_that_lives_on_in_another_manager_is_not_given_up_by_accident() 
 )
 def test_what_neither_leaves_nor_joins_is_refused_whatever_is_allowed(swarm: Any, text: str) -> None:
     left = (listed("gpu1", "manager"), listed("gpu2"))
-    made = plan(whole(*left, gpu3=swarm), swarm_leave_foreign=True)
+    made = plan(whole(*left, gpu3=swarm), swarm_allow_leave_foreign=True)
     assert [(one.subject, one.text) for one in made.refusals] == [("gpu3", text)]
     assert shown(made) == []
     # Without the first manager it is unknown who is in the swarm, so nothing more is reported.
@@ -524,15 +526,15 @@ OURS = {**CONTAINER, "labels": {"swarmspeed.cluster": "lab", "swarmspeed.spec": 
 @pytest.mark.parametrize(
     ("changed", "variable"),
     [
-        ({"jobs": {"digits": "running"}}, "training_container_recreate"),
+        ({"jobs": {"digits": "running"}}, "training_container_allow_recreate"),
         ({"jobs": {"digits": "succeeded"}}, ""),
         ({"docker": {"containers": {"lab-gpu2": OURS}}}, ""),
-        ({"docker": {"containers": {"theirs": CONTAINER}}}, "swarm_leave_foreign"),
+        ({"docker": {"containers": {"theirs": CONTAINER}}}, "swarm_allow_leave_foreign"),
         ({"docker": {"containers": {"theirs": {**CONTAINER, "state": "exited"}}}}, ""),
         ({"docker": {"containers": {"theirs": {**CONTAINER, "addresses": {"bridge": None}}}}}, ""),
         (
             {"docker": {"containers": {"task": {"state": "running", "labels": {"com.docker.swarm.task.id": "t"}}}}},
-            "swarm_leave_foreign",
+            "swarm_allow_leave_foreign",
         ),
     ],
 )

@@ -47,8 +47,8 @@ def clusters(draw: st.DrawFn) -> dict[str, dict[str, Any]]:
 WISHED = st.fixed_dictionaries(
     {},
     optional={
-        "swarm_leave_foreign": st.booleans(),
-        "swarm_adopt": st.booleans(),
+        "swarm_allow_leave_foreign": st.booleans(),
+        "swarm_allow_adopt": st.booleans(),
         "swarm_availability": AVAILABILITY,
         "swarm_prune_stale_nodes": st.booleans(),
         "swarm_removed_nodes": st.lists(st.sampled_from(["old", "stranger", "gpu3"]), unique=True),
@@ -61,7 +61,7 @@ def compared(found: dict[str, Any], managers: tuple[str, ...], wished: dict[str,
     """Return the hosts on which something differs, the first one's list of nodes included, as README.md says."""
     swarm = found["gpu1"]["docker"]["swarm"]
     label = swarm["labels"].get("swarmspeed.cluster")
-    ours = swarm["manager"] and (label == "lab" or (label is None and bool(wished.get("swarm_adopt"))))
+    ours = swarm["manager"] and (label == "lab" or (label is None and bool(wished.get("swarm_allow_adopt"))))
     nodes = {node["id"]: node for node in swarm["nodes"]} if ours else {}
     ids = {host: found[host]["docker"]["swarm"]["node_id"] for host in HOSTS}
     differing = set()

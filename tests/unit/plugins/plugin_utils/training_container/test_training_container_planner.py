@@ -381,7 +381,7 @@ def test_a_job_in_it_is_not_cut_off_without_consent() -> None:
     assert missing.consent is not None and missing.consent.effect == (
         "container lab-gpu9 must be removed, which cuts off job digits in it"
     )
-    assert plan(found, training_container_recreate=True).missing_consents == []
+    assert plan(found, training_container_allow_recreate=True).missing_consents == []
 
 
 @pytest.mark.parametrize("label", ["swarmspeed.cluster", "swarmspeed.spec"])
@@ -483,7 +483,7 @@ JOBS = {"digits": "running", "old": "failed", "next": "starting"}
     ("wished", "there"), [({"training_container_shm_size": "8g"}, {}), ({}, {"addresses": {}}), ({}, {})]
 )
 def test_a_running_job_keeps_its_container_without_consent(wished: Any, there: Any, consent: bool) -> None:
-    given_consent: dict[str, Any] = {"training_container_recreate": consent}
+    given_consent: dict[str, Any] = {"training_container_allow_recreate": consent}
     made = plan(facts({**running(), **there}, jobs=JOBS), **wished, **given_consent)
     different = bool(wished or there)
     assert [change.what for change in made.missing_consents] == (
@@ -492,7 +492,7 @@ def test_a_running_job_keeps_its_container_without_consent(wished: Any, there: A
     if different:
         assert consent_text(made.changes[-1]) == (
             f"container {NAME} must be made again, which cuts off job digits, next in it. Remedy: set "
-            "training_container_recreate: true to allow it, or wait for the job, or stop it"
+            "training_container_allow_recreate: true to allow it, or wait for the job, or stop it"
         )
 
 
@@ -574,7 +574,7 @@ def test_a_network_that_is_replaced_takes_its_containers_along() -> None:
     names = {
         name: load("overlay_network/defaults/main.yml").get(name) for name in load("overlay_network/defaults/main.yml")
     }
-    wishes = {**WISHES, **names, "overlay_network_name": "lab", "overlay_network_recreate": True}
+    wishes = {**WISHES, **names, "overlay_network_name": "lab", "overlay_network_allow_recreate": True}
     found = facts(running(), jobs={"digits": "running"})
     swarm = {"state": "active", "manager": True}
     network = {"driver": "overlay", "attachable": True, "subnets": ["10.99.0.0/24"], "options": {}, "labels": {}}

@@ -203,10 +203,10 @@ def test_while_a_job_runs_no_image_is_built_without_consent() -> None:
     built = f"image {REF} must be made {effect.format('chat, eval')}"
     replaced = f"image {REF} must be replaced {effect.format('chat')}"
     assert consents(made) == {f"image {REF}": f"image {REF} must be replaced {effect.format('chat, eval')}"}
-    found = outcome(made, "", ["training_image"])["consents"]["training_container_recreate"]
-    remedy = "Remedy: set training_container_recreate: true to allow it, or wait for the job, or stop it"
+    found = outcome(made, "", ["training_image"])["consents"]["training_container_allow_recreate"]
+    remedy = "Remedy: set training_container_allow_recreate: true to allow it, or wait for the job, or stop it"
     assert found[FIRST] == entries(f"{built}. {remedy}") and found[SECOND] == entries(f"{replaced}. {remedy}")
-    assert not consents(plan(*facts, training_container_recreate=True))
+    assert not consents(plan(*facts, training_container_allow_recreate=True))
 
 
 @pytest.mark.parametrize(
