@@ -13,11 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from tests.boundaries.values import SETS, given
-from tests.engines import engine, inspect
-from tests.playbook_run import NODES, ROOT, on
+from tests.engines import engine, image_names
+from tests.playbook_run import NODES, ROOT, on, playbook, site
 
 CONTROLLER = ROOT / ".cache" / "boundaries"
 HIGHEST = given("highest")[0]
+IMAGE = str(given("lowest")[0]["training_image_name"])
 ACCOUNT = str(HIGHEST["docker_users"][0])
 
 
@@ -26,15 +27,18 @@ def arguments(name: str) -> tuple[str, str]:
     return ("--extra-vars", f"@{SETS[name]}")
 
 
-def lowest_image() -> str:
-    """Return the image of the containers that the lowest set has made."""
-    return str(inspect("lab1", "container", f"{given('lowest')[0]['cluster_name']}-lab1")["Config"]["Image"])
-
-
 def seen(node: str, workspace: str, rank: int) -> dict[str, Any]:
     """Return what a rank of the job found: environment, words of its command line, number of ranks."""
     found: dict[str, Any] = json.loads(on(node, f"cat {shlex.quote(workspace)}/seen/rank-{rank}.json"))
     return found
+
+
+def prepare_lowest() -> None:
+    """Make the training image as other scenarios do, on all nodes, and give it the name of the set."""
+    site("--tags", "host,docker,training_image", timeout=1800).done()
+    for name in NODES:
+        (image,) = image_names(name, "swarmspeed/swarmspeed")
+        engine(name).images.get(image).tag(IMAGE, "latest")
 
 
 def prepare_highest() -> None:
@@ -46,11 +50,10 @@ def prepare_highest() -> None:
          "-keyout", str(CONTROLLER / "key"), "-out", str(authority))  # fmt: skip
     profile.write_text(json.dumps({"defaultAction": "SCMP_ACT_ALLOW"}), encoding="utf-8")
     _repository(CONTROLLER / Path(str(HIGHEST["workspace_source"])).name)
-    image = lowest_image()
     repository, tag = str(HIGHEST["training_image_name"]).rsplit(":", 1)
     for name in NODES:
         on(name, f"id {ACCOUNT} 2>/dev/null || useradd --badname {ACCOUNT}")
-        engine(name).images.get(image).tag(repository, tag)
+        engine(name).images.get(IMAGE).tag(repository, tag)
 
 
 _PROFILE = "training_container_seccomp_profile"
@@ -74,3 +77,7 @@ def _repository(path: Path) -> None:
 
 def _run(*command: str, cwd: Path | None = None) -> None:
     subprocess.run(command, cwd=cwd, check=True, capture_output=True)
+
+
+if __name__ == "__main__":
+    prepare_lowest()

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.boundaries.programs import ON_THE_CONTROLLER, PLACE, SCRIPTS, refused, written
-from tests.boundaries.runs import lowest_image
+from tests.boundaries.runs import IMAGE
 from tests.boundaries.values import DAEMON, HERE, KINDS
 from tests.playbook_run import ROOT, on, send, ssh
 
@@ -23,7 +23,6 @@ WAIT = f'timeout 30 sh -c "until {_LISTENS}; do sleep 0.2; done"'
 @pytest.fixture(scope="module")
 def image(tmp_path_factory: pytest.TempPathFactory) -> str:
     """Return the training image; a container of it runs, and the servers of server.py, until the node goes."""
-    found = "swarmspeed/swarmspeed:8ce28acd7b10a7fe"
     folder = tmp_path_factory.mktemp("place")
     (wheel,) = (ROOT / ".lab/cache/wheelhouse").glob("einops-*.whl")
     for path in (wheel, HERE / "server.py"):
@@ -35,8 +34,8 @@ def image(tmp_path_factory: pytest.TempPathFactory) -> str:
     on(NODE, f"systemd-run --quiet --unit boundaries --working-directory {PLACE} python3 server.py")
     on(NODE, WAIT)
     mount = f"--volume {PLACE}:{PLACE}"
-    on(NODE, f"docker run --detach --name boundaries --network host {mount} --entrypoint sleep {found} infinity")
-    return found
+    on(NODE, f"docker run --detach --name boundaries --network host {mount} --entrypoint sleep {IMAGE} infinity")
+    return IMAGE
 
 
 @pytest.mark.parametrize("kind", sorted(KINDS))

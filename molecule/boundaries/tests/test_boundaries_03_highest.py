@@ -39,7 +39,7 @@ def test_the_engine_has_taken_the_containers_options(name: str) -> None:
     assert host["ShmSize"] == 7 * 2**60
     assert (host["IpcMode"], host["PidMode"]) == ("shareable", "host")
     assert {(limit["Name"], limit["Soft"], limit["Hard"]) for limit in host["Ulimits"]} == {
-        ("nofile", 1, 1024),
+        ("nofile", 64, 1024),
         ("core", -1, -1),
         ("stack", 8192, -1),
         ("nice", 0, 0),
