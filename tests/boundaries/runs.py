@@ -14,7 +14,7 @@ from typing import Any
 
 from tests.boundaries.values import SETS, given
 from tests.engines import engine, image_names
-from tests.playbook_run import NODES, ROOT, on, playbook, site
+from tests.playbook_run import NODES, ROOT, on, site
 
 CONTROLLER = ROOT / ".cache" / "boundaries"
 HIGHEST = given("highest")[0]
