@@ -19,7 +19,7 @@ def test_verify_finds_everything_as_configured() -> None:
 def test_the_engine_has_taken_the_containers_options(name: str) -> None:
     found = inspect(name, "container", f"a-{name}")
     host = found["HostConfig"]
-    assert (host["ShmSize"], host["IpcMode"], host["PidMode"]) == (64 * 2**20, "private", "")
+    assert (host["ShmSize"], host["IpcMode"], host["PidMode"]) == (64 * 2**20 + 1, "private", "")
     assert {(limit["Name"].lower(), limit["Soft"], limit["Hard"]) for limit in host["Ulimits"]} == {
         ("nofile", 64, 64),
         ("core", 0, -1),
@@ -56,7 +56,7 @@ def test_the_job_has_trained_on_the_nodes_with_slots() -> None:
     assert on("lab1", "cat /a/etc/hostfile").split() == ["lab1", "slots=1", "lab2", "slots=1"]
     for name, rank in (("lab1", 0), ("lab2", 1)):
         found = seen(name, "/w", rank)
-        assert (found["world_size"], found["words"]) == (2, [""])
+        assert (found["world_size"], found["words"]) == (2, ["0"])
         environment = found["environment"]
         assert {key: environment.get(key) for key in ("a", "_Z9", "x", "e")} == {"a": "", "_Z9": "0", "x": "", "e": ""}
         assert environment["MASTER_PORT"] == "65535"
