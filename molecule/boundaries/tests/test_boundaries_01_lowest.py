@@ -49,7 +49,7 @@ def test_the_swarm_has_taken_its_numbers() -> None:
 @pytest.mark.parametrize("name", NODES)
 def test_what_is_not_wanted_on_a_host_is_not_there(name: str) -> None:
     assert on(name, "ls /etc/security/limits.d /etc/sysctl.d | grep swarmspeed || echo none").strip() == "none"
-    assert on(name, "grep -c 'swarmspeed' /etc/hosts || true").strip() == "0"
+    assert on(name, "grep -c 'BEGIN swarmspeed a' /etc/hosts || true").strip() == "0"
 
 
 def test_the_job_has_trained_on_the_nodes_with_slots() -> None:
