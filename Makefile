@@ -10,7 +10,7 @@ ROUNDS ?= 5
 # The scenarios of `make test`, which share one lab. site must meet nodes that have nothing yet.
 CI_SCENARIOS ?= smoke site
 # What `make test-all` runs, one after another: all checks in full, and each scenario from nodes that have nothing.
-SHARDS ?= checks $(CI_SCENARIOS) drifts galaxy init upgrade alone distribution assets stores host_network fabric faults hangs dead_hosts examples gpu_host cuda_image driver_packages offline proxy docs cores
+SHARDS ?= checks $(CI_SCENARIOS) drifts galaxy init upgrade alone boundaries distribution assets stores host_network fabric faults hangs dead_hosts examples gpu_host cuda_image driver_packages offline proxy docs cores
 # 1: also the tests marked slow, every example of the generated inputs, and five releases of DeepSpeed instead of the oldest and the newest.
 SLOW ?=
 # The releases of DeepSpeed that hostfile and ds_config are compared with.
