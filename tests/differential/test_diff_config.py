@@ -44,7 +44,7 @@ BATCH = {"train_batch_size": 8}
 _CHECKED = "|".join(sorted(name for name in EXTRA_REFUSED if "." not in name))
 
 STRICTER: list[tuple[str, str]] = [
-    (r'"auto" is (filled in by|not filled in)', '"auto" where nothing fills it in'),
+    (r'"auto" (works only with|is not filled in)', '"auto" where nothing fills it in'),
     (r": is not a key of DeepSpeed", "a key that DeepSpeed does not know, where it ignores it"),
     (r": came with DeepSpeed", "a key that a later release reads, where this one ignores it"),
     (r"^aio\.thread_count: was removed", "aio.thread_count, which is ignored since intra_op_parallelism"),
@@ -64,7 +64,7 @@ STRICTER: list[tuple[str, str]] = [
     (r"^sequence_parallel_size: .* does not divide", "sequence_parallel_size that does not divide the ranks"),
     (r"^pipeline\.stages: .* does not divide", "pipeline.stages that do not divide the ranks"),
     (r"^sequence_parallel_size: has no effect", "sequence_parallel_size alone, where the release does not read it"),
-    (r"^tensor_parallel\.\w+: is \w+, which is given too", "both names of one key of tensor_parallel, before 0.16"),
+    (r"^tensor_parallel\.\w+: is \w+, which is also given", "both names of one key of tensor_parallel, before 0.16"),
     (r"^data_parallel_size: is ", "data_parallel_size that contradicts the number of ranks"),
     (rf"^(?!({_CHECKED})\b)[^:]*: must be", "values in blocks that DeepSpeed does not check when it reads them"),
 ]

@@ -82,7 +82,7 @@ def test_hosts_that_share_no_subnet_are_reached_at_the_addresses_given_by_hand()
             ("cluster_address", "cluster_address")
         )
         preflight(cluster_address=given.replace("10.250.3.3", "10.250.3.4")).refused(
-            "is to be reached at 10.250.3.4, which no interface there that is up has.", "trouble0 10.250.3.3/24"
+            "should be reached at 10.250.3.4, but no active interface there has that address.", "trouble0 10.250.3.3/24"
         )
 
 

@@ -148,7 +148,7 @@ def test_a_packet_size_that_the_link_does_not_carry(tmp_path: Path) -> None:
         for name in NODES:
             on(name, f"ip link set eth0 mtu {carried}")
     # The kernel's virtual links let 4 bytes more pass, for a VLAN.
-    (found,) = set(re.findall(r"do not pass whole, those of (\d+) do", run.text))
+    (found,) = set(re.findall(r"do not arrive unfragmented, those of (\d+) do", run.text))
     assert carried <= int(found) <= carried + 4
     run.refused(
         "between the hosts, packet size: packets of 9000 bytes ",

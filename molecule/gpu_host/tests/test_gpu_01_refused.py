@@ -87,7 +87,7 @@ WRONG = {
     "a branch that the repository has not": Wrong(
         "lab1",
         (
-            f"{NOTHING}no version of branch 599 ",
+            f"{NOTHING}no common version of branch 599 ",
             "nvidia-driver-cuda 580.95.05-1, 575.57.08-1",
             "Remedy: choose another nvidia_driver_branch ",
         ),

@@ -44,7 +44,7 @@ def installed() -> None:
 def test_a_version_that_is_not_out_is_refused() -> None:
     before = state_of("lab1")
     driver("lab1", nvidia_driver_min_version="580.999.99").refused(
-        f"lab1: nothing was changed. the newest driver of branch 580 to be had is {SECOND}, ",
+        f"lab1: nothing was changed. the newest available driver of branch 580 is {SECOND}, ",
         "Remedy: choose another nvidia_driver_branch",
     )
     assert state_of("lab1") ^ before == set()

@@ -76,7 +76,7 @@ REFUSED = {
     ),
     "CDI on an engine that is too old": (
         {"nvidia_container_toolkit_mode": "cdi"},
-        ("nvidia_container_toolkit_mode is cdi, and the engine is 20.10", "CDI needs 25.0 or later"),
+        ("nvidia_container_toolkit_mode is cdi, but the engine is 20.10", "CDI needs 25.0 or later"),
     ),
 }
 

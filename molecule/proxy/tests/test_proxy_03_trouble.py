@@ -15,7 +15,7 @@ from tests.proxy_runs import GIVEN, HOSTS, OUTSIDE, PASSWORD, PROXY, variables, 
 
 ALL = ", ".join(HOSTS)
 REFUSES = f"the proxy {PROXY}:3128 does not accept this user and password (407). "
-WANTS = f"the proxy {PROXY}:3128 wants a user and a password (407)"
+WANTS = f"the proxy {PROXY}:3128 requires a user and a password (407)"
 IN_THE_BUILD = "lab1: the image was not built: "
 REFUSED = "(407). Remedy: correct {}: http://"
 UNKNOWN = f"the certificate of {OUTSIDE}:8445 is by an authority that is not known"

@@ -28,7 +28,7 @@ OPEN_ONLY = 620
 """The first branch without a proprietary kernel module (guide for 620, "Proprietary Kernel Modules Removed")."""
 
 FIRST_BRANCH = {"Ampere": 450, "Ada": 525, "Hopper": 525, "Grace Hopper": 535, "Blackwell": 570}
-"""The first branch that drives a generation, where a branch that is still to be had does not."""
+"""The first branch that drives a generation, where a branch that is still available does not."""
 
 _DEBIAN_LEGACY = {"12": (470,), "13": (535,)}
 """Older branches in Debian, packaged beside the current one as ``nvidia-tesla-<branch>-…``, proprietary only."""
@@ -146,7 +146,7 @@ def following_module(prefix: str, image_flavour: str) -> str:
 
 
 def known_branches(place: Place) -> tuple[int, ...] | None:
-    """Return the branches to be had, or None where only apt can say."""
+    """Return the available branches, or None where only apt can say."""
     if not place.packaged_by_debian or place.usual_branch is None:
         return None
     return tuple(sorted({place.usual_branch, *place.legacy}))

@@ -24,7 +24,7 @@ from .table import Table
 
 @dataclass(frozen=True)
 class Choice:
-    """What was chosen. ``compiler`` are requirements of the build stage, ``cuda_home`` how nvcc is to be had.
+    """What was chosen. ``compiler`` are requirements of the build stage, ``cuda_home`` how nvcc is provided.
 
     ``cuda_home``: ``cu13`` is one tree below ``site-packages/nvidia``; ``base`` the toolkit of the base image, as no
     wheel has nvcc, such as that of ``build_base``; empty on CPUs.

@@ -194,7 +194,7 @@ class Table:
         return tuple(row for row in self.stacks if row.cuda)
 
     def drivers_of(self, distribution: str, release: str) -> tuple[Driver, ...]:
-        """Return the drivers that are to be had for a release."""
+        """Return the drivers that are available for a release."""
         return tuple(row for row in self.drivers if (row.distribution, row.release) == (distribution, release))
 
 

@@ -140,7 +140,7 @@ def test_a_password_for_sudo_is_in_the_vault_alone(user: Newcomer) -> None:
     (user.place / "sudo_password").write_text(f"{PASSWORD}\n", encoding="utf-8")
     (user.place / "vault_password").write_text("of-the-vault\n", encoding="utf-8")
     become, unlock = ("--become-password-file", "sudo_password"), ("--vault-password-file", "vault_password")
-    assert "the vault: the password for sudo must not stand in plain text" in user.refused(*keys, *become)
+    assert "the vault: the password for sudo must not be stored in plain text" in user.refused(*keys, *become)
     assert PASSWORD not in user.written(*become, *unlock, "-vvv")
     texts = user.texts()
     assert texts["group_vars/all/vault.yml"].startswith("$ANSIBLE_VAULT;")

@@ -70,8 +70,8 @@ GONE, THERE = "d61e" + "0" * 60, "beef" + "0" * 60
         ),
         (
             [f"exited {GONE} theirs"],
-            "container d61e00000000 on gpu3 has a place in it. Remedy: docker rm --force d61e00000000 there, then run "
-            "again.",
+            "container d61e00000000 on gpu3 has an endpoint in it. Remedy: docker rm --force d61e00000000 there, then "
+            "run again.",
         ),
     ],
 )
@@ -152,7 +152,7 @@ def test_a_network_is_replaced_by_consent_once_all_containers_are_off_it(tmp_pat
     for host in HOSTS:  # without any_errors_fatal in the play, none begins
         assert hosts.modules(host) == ["node_facts"]
     assert (
-        "gpu1: network swarmspeed exists with other settings (it is not attachable, so only services may join" in output
+        "gpu1: network swarmspeed exists with other settings (it is not attachable, so only services can join" in output
     )
     assert "gpu3: network swarmspeed exists with other settings" in output
     output = " ".join(hosts.play(entry="verify").split())

@@ -183,8 +183,8 @@ def test_failures_say_how_far_it_came(run: Bench, monkeypatch: pytest.MonkeyPatc
     assert "it is not JSON" in run({"debug": True})["msg"]
     run.path.unlink()
     monkeypatch.setattr(docker_daemon_config, "LocalHost", Serving)
-    assert "systemd knows no docker.service" in run({"debug": True})["msg"]
-    assert "systemd knows no x.service" in run({"debug": True}, service="x.service")["msg"]
+    assert "systemd has no docker.service" in run({"debug": True})["msg"]
+    assert "systemd has no x.service" in run({"debug": True}, service="x.service")["msg"]
     result = run({**PROXY, "mtu": 1}, restart="never")
     assert result["msg"] == (
         f"Nothing was written: the engine refuses the new {run.path}: failed to start daemon: ********"

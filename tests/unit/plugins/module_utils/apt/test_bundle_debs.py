@@ -117,9 +117,12 @@ def test_a_paragraph_is_read_and_its_file_lies_beside_the_list() -> None:
     [
         (("SHA256: ", "SHA1: "), "docker.io: its repository does not state its sha256"),
         (("Package: docker.io\n", ""), "a package: its repository does not state its package"),
-        (("da" * 32, "xy"), r"docker.io: its repository has an odd file name, size or digest of it \('docker.io_20"),
-        (("_amd64.deb", "_amd64.deb;rm"), r"docker.io: its repository has an odd file name"),
-        (("Size: 36256664", "Size: many"), "docker.io: its repository has an odd file name, size or digest"),
+        (
+            ("da" * 32, "xy"),
+            r"docker.io: its repository has an unexpected file name, size or digest of it \('docker.io_20",
+        ),
+        (("_amd64.deb", "_amd64.deb;rm"), r"docker.io: its repository has an unexpected file name"),
+        (("Size: 36256664", "Size: many"), "docker.io: its repository has an unexpected file name, size or digest"),
         (("Source: docker.io (", "Source: a b ("), "docker.io: its repository names an odd source package"),
     ],
 )

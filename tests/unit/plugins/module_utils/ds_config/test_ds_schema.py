@@ -160,10 +160,10 @@ def test_what_deepspeed_would_refuse_or_ignore(config: dict[str, Any], error: st
         (
             {"zero_optimization": {"zeropp_loco_param": {"beta": 1}}},
             "0.15.4",
-            "zero_optimization.zeropp_loco_param: came with DeepSpeed 0.16.9; 0.15.4 does not know it",
+            "zero_optimization.zeropp_loco_param: came with DeepSpeed 0.16.9; 0.15.4 does not support it",
         ),
         ({"log_level": "info"}, "0.19.3", None),
-        ({"log_level": "info"}, "0.19.2", "log_level: came with DeepSpeed 0.19.3; 0.19.2 does not know it"),
+        ({"log_level": "info"}, "0.19.2", "log_level: came with DeepSpeed 0.19.3; 0.19.2 does not support it"),
         ({"aio": {"thread_count": 1}}, "0.15.4", None),
         (
             {"aio": {"thread_count": 1}},

@@ -137,7 +137,7 @@ def test_what_others_made_is_not_touched(act: str, labels: dict[str, str]) -> No
     engine = running()
     engine.containers[NAME + ".old"] = ("theirs", False)
     engine.labels = labels
-    with pytest.raises(SwapError, match=r"that this collection did not make\. Rename or remove it\.$"):
+    with pytest.raises(SwapError, match=r"but this collection did not create it\. Rename or remove it\.$"):
         getattr(swap(engine), act)()
     assert engine.written == []
 

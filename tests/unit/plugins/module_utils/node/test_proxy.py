@@ -184,7 +184,7 @@ def test_no_password() -> None:
 
 def test_a_proxy_that_takes_no_passwords() -> None:
     (line,) = lines(host_apt_proxy={**ANSWER, "schemes": ["NTLM", "Negotiate"]})
-    assert "wants NTLM, Negotiate (407), which apt, pip and Docker do not speak" in line
+    assert "requires NTLM, Negotiate authentication (407), which apt, pip and Docker do not support" in line
 
 
 def test_a_proxy_that_is_down_is_a_warning() -> None:

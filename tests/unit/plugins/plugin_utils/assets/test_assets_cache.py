@@ -241,7 +241,7 @@ def test_a_disk_that_is_too_small_is_reported_before_anything_is_fetched(tmp_pat
     with pytest.raises(AssetError) as caught:
         made.room(1 << 60)
     assert re.fullmatch(
-        r"the controller: [\d.]+ [GM]iB are free in .*/cache, and 1073741824\.0 GiB are to be downloaded there\. "
+        r"the controller: [\d.]+ [GM]iB are free in .*/cache, but 1073741824\.0 GiB are to be downloaded there\. "
         r"Remedy: free space there, or set assets_cache to a folder on a larger disk",
         str(caught.value),
     )

@@ -148,7 +148,7 @@ def test_a_leader_that_did_not_answer() -> None:
         "gpu1 cannot be reached, so the state of its jobs is unknown: no route to host. Check: ansible gpu1 -m ping",
     ]
     results["gpu2"]["jobs"][0].update(state="stopped")
-    assert table(results)[2].endswith("(gpu1) did not report it.")
+    assert table(results)[2].endswith("(gpu1) did not report the job.")
 
 
 def test_a_node_that_cannot_be_read_is_named() -> None:

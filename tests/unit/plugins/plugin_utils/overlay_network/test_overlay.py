@@ -301,7 +301,7 @@ def test_what_others_have_is_not_given_out() -> None:
         (
             {"a": "x", "b": "10.64.0.200"},
             "a: training_container_address x is not an IPv4 address. b: training_container_address 10.64.0.200 is "
-            "taken by container bystander on a",
+            "used by container bystander on a",
         ),
     ],
 )

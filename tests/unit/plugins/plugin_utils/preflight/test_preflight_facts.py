@@ -421,7 +421,7 @@ def test_what_gets_no_updates_is_a_warning_with_the_date() -> None:
     assert engine.startswith(
         "b: Docker Engine 28.5.2 is installed, but 28 has had no updates since 2025-11-05. Remedy: "
     )
-    assert hole.startswith("b: has nvidia-container-toolkit 1.18.2-1, for which CVE-2026-24260 ")
+    assert hole.startswith("b: nvidia-container-toolkit 1.18.2-1 is affected by CVE-2026-24260 ")
     assert len(warned(hosts, runtime="host")) == 1  # without Docker neither matters
     assert lines(hosts) == []
     # A clock that is behind hides nothing.

@@ -262,7 +262,7 @@ def test_on_cpus_nothing_is_asked_of_gpus() -> None:
         (
             (NEW,),
             {"compute_capabilities": ["8.0"]},
-            "new: its GPUs have compute capability 9.0, but an image for 8.0 has no operators for them. Remedy: add "
+            "new: the GPUs have compute capability 9.0, but an image for 8.0 has no operators for them. Remedy: add "
             "it to training_image_compute_capabilities, or leave that empty to have it read from the GPUs.",
         ),
         (
