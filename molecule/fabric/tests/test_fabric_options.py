@@ -57,16 +57,21 @@ def test_each_option_reaches_the_engine_and_what_runs_inside(tmp_path: Path) -> 
     assert inspect("lab2", "container", container("lab2"))["HostConfig"]["PidMode"] == ""
 
 
-def test_what_is_wrong_with_them_is_said_before_anything_is_changed() -> None:
-    wrong = variables(training_container_published_ports=["8888"], training_container_devices=["/dev/none"])
-    run = site(*ROLES, *wrong).refused("there is no /dev/none on this host", "'8888' is not [ADDRESS:]PORT:PORT")
-    assert not any(run.changed.values())
+def test_what_is_wrong_on_any_host_is_refused_before_any_connection() -> None:
+    wrong = variables(training_container_published_ports=["8888"])
+    site(*ROLES, *wrong).refused("training_container_published_ports[0]: '8888' is not [ADDRESS:]PORT:PORT")
 
 
 def test_what_only_a_host_can_show_is_refused_before_anything_is_changed() -> None:
-    wrong = variables(training_container_volumes=["/data/imagenet:/data:ro"], training_container_shm_size="900g")
+    wrong = variables(
+        training_container_devices=["/dev/none"],
+        training_container_volumes=["/data/imagenet:/data:ro"],
+        training_container_shm_size="900g",
+    )
     run = site(*ROLES, *wrong).refused(
-        "/data/imagenet does not exist on this host", "900g is more than the memory of this host"
+        "there is no /dev/none on this host",
+        "/data/imagenet does not exist on this host",
+        "900g is more than the memory of this host",
     )
     assert not any(run.changed.values())
     assert on("lab2", "ls -d /data/imagenet 2>&1 || true").strip().endswith("No such file or directory")
