@@ -53,8 +53,10 @@ class ActionModule(NodeAction):
                 facts = node_facts(host, facts)
             except ReportedError as error:
                 raise AnsibleActionFail(str(error)) from None
-            # Nothing else: a fact of another name would be a variable of this host for every later task.
-            result["ansible_facts"] = {"swarmspeed": facts}
+            # Nothing else from the host: a fact of another name would be a variable of it for every later task. The
+            # interpreter is Ansible's finding: lost, the first task with run_once would give its host's to all hosts.
+            key = self._discovered_interpreter_key
+            result["ansible_facts"] = {"swarmspeed": facts, **({key: self._discovered_interpreter} if key else {})}
             # As with setup: hundreds of lines for -v, among them a ds_config.json with what may be secret in it.
             result["_ansible_verbose_override"] = True
             facts["clock"] = {

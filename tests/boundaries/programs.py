@@ -45,6 +45,8 @@ SCRIPTS = {
     "host_name": 'docker node ls --filter "name=$1"',
     "job_name": _FOLDER,
     "docker_name": 'docker network create "$1"; docker network rm "$1"',
+    "overlay_name": f"""docker network create --driver overlay --attachable "$1"
+        {_RUN} --network "$1" $IMAGE || failed=1; docker network rm "$1"; test -z "$failed" """,
     "interface": 'ip link add name "$1" type bridge; ip link delete dev "$1"',
     "account": """exec 9>/tmp/boundary.lock; flock 9; useradd --badname -- "$1"; usermod -aG docker -- "$1"
         id -nG -- "$1" | grep -w docker; userdel -- "$1" """,
@@ -70,6 +72,7 @@ SCRIPTS = {
     "pip_index": f'{_FETCH} --index-url "$1" einops',
     "proxy": f'{_FETCH} --proxy "$1" --trusted-host mirror.invalid --index-url http://mirror.invalid/simple einops',
     "proxy_url": f'{_FETCH} --proxy "$1" --trusted-host mirror.invalid --index-url http://mirror.invalid/simple einops',
+    "pip_proxy": f'{_FETCH} --proxy "$1" --trusted-host mirror.invalid --index-url http://mirror.invalid/simple einops',
     "apt_proxy": f'source=http://mirror.invalid/deb; proxy="$1"; {_APT}',
     "apt_uri": f'source="$1"; proxy=DIRECT; {_APT}',
     # Files and folders

@@ -36,7 +36,8 @@ def test_verify_finds_everything_as_configured() -> None:
 def test_the_engine_has_taken_the_containers_options(name: str) -> None:
     found = inspect(name, "container", f"{CLUSTER}-{name}")
     host = found["HostConfig"]
-    assert host["ShmSize"] == 7 * 2**60
+    assert host["ShmSize"] == 4 * 2**30
+    assert host["Sysctls"] == {key: str(value) for key, value in HIGHEST["training_container_sysctls"].items()}
     assert (host["IpcMode"], host["PidMode"]) == ("shareable", "host")
     assert {(limit["Name"], limit["Soft"], limit["Hard"]) for limit in host["Ulimits"]} == {
         ("nofile", 64, 1024),

@@ -10,7 +10,7 @@ from typing import Any, Callable
 
 from ..engine.api_io import Engine, EngineError
 from .remedies import explain, known_remedy, redact
-from .state import LABEL, Current, Node, Step, SwarmError, Wanted, parse_current, parse_node
+from .state import DEFAULT_SUBNET_SIZE, LABEL, Current, Node, Step, SwarmError, Wanted, parse_current, parse_node
 
 POLL = 0.5
 """Seconds between two checks while waiting."""
@@ -88,7 +88,8 @@ class SwarmHost:
             **_addresses(wanted),
             "DataPathPort": wanted.data_path_port,
             "DefaultAddrPool": list(wanted.default_addr_pool),
-            "SubnetSize": wanted.subnet_size,
+            # An engine with pools and no size makes no network: its allocator ends with "invalid pools size: 0".
+            "SubnetSize": wanted.subnet_size or (DEFAULT_SUBNET_SIZE if wanted.default_addr_pool else 0),
             "Spec": {"Labels": {LABEL: wanted.cluster}},
         }
         self._call(f"create swarm {wanted.cluster}", "POST", "/swarm/init", {k: v for k, v in body.items() if v})

@@ -28,7 +28,8 @@ INT64 = (1 << 63) - 1
 _LINE = r"[^\x00-\x1f\x7f]+"
 _SEPARATED = r"(?:[._]|__|-+)"
 _PATH = rf"[a-z0-9]+(?:{_SEPARATED}[a-z0-9]+)*"
-_REGISTRY = r"(?:[A-Za-z0-9][A-Za-z0-9.-]*|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?"
+_LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?"
+_REGISTRY = rf"(?:{_LABEL}(?:\.{_LABEL})*|\[[0-9A-Fa-f:.]+\])(?::[0-9]{{1,5}})?"
 _REPOSITORY = rf"(?:{_REGISTRY}/)?{_PATH}(?:/{_PATH})*"
 _VERSION = (
     r"v?(?:[0-9]+!)?[0-9]+(?:\.[0-9]+)*(?:[-_.]?(?:a|b|c|rc|alpha|beta|pre|preview)[-_.]?[0-9]*)?"
@@ -97,6 +98,10 @@ def _matches(pattern: str, text: str) -> bool:
 
 def _number(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _whole_number(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and abs(value) <= INT64
 
 
 def _port(value: Any) -> bool:
@@ -175,12 +180,17 @@ def _torch(text: str) -> bool:
     return _requirement(text) and (not by_name or re.match(r"\s*torch\b", text) is not None)
 
 
-def _git_reference(text: str) -> bool:
-    """git-check-ref-format(1)."""
-    parts = text.split("/")
-    return not (".." in text or "@{" in text) and not any(
-        not part or part.startswith((".", "-")) or part.endswith((".", ".lock")) for part in parts
-    )
+def _group(text: str) -> bool:
+    return not text.isdigit() or int(text) < 1 << 31
+
+
+def _image(text: str) -> bool:
+    """What distribution/reference refuses beside the form: a long name, and one that could be an image's id."""
+    name = re.sub(r"(?::[^/]*)?(?:@.*)?$", "", text)
+    first, there, dummy = name.partition("/")
+    registry = bool(there) and (first == "localhost" or "." in first or ":" in first)
+    whole = name if registry else f"docker.io/{'' if there else 'library/'}{name}"
+    return len(whole) <= 255 and re.fullmatch("[0-9a-f]{64}", name) is None
 
 
 def _overlay(text: str) -> bool:
@@ -265,6 +275,7 @@ KINDS: dict[str, Kind] = {
     # Numbers
     "number": Kind("a number", 1, _number),
     "yes_or_no": Kind("true or false", True, lambda value: isinstance(value, bool)),
+    "whole_number": Kind("a whole number", 1, _whole_number),
     "port": Kind("a port", 2222, _port),
     # Names
     "dns_label": Kind(
@@ -283,11 +294,18 @@ KINDS: dict[str, Kind] = {
         "train",
         pattern=r"[A-Za-z0-9][A-Za-z0-9_.-]{0,254}",
     ),
+    # On a worker an overlay is found by its name only once it is used there; until then a short one of hexadecimal
+    # digits is taken for the beginning of another network's id.
+    "overlay_name": Kind(
+        "a name of at most 63 letters, digits, inner '_' and '-', more than three if all are hexadecimal digits",
+        "train",
+        pattern=r"(?![0-9a-f]{1,3}$)[A-Za-z0-9](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9])?",
+    ),
     "interface": Kind(
         "the name of a network interface", "bond0", _interface, pattern=r"[A-Za-z_][A-Za-z0-9_.+~-]{0,14}"
     ),
     "account": Kind("the name of an account", "alice", pattern=r"[^\x00-\x1f\x7f:,/-][^\x00-\x1f\x7f:,/]{0,255}"),
-    "group": Kind("the name or number of a group", "video", pattern=r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,31}"),
+    "group": Kind("the name or number of a group", "video", _group, pattern=r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,31}"),
     "environment_name": Kind(
         "the name of an environment variable (letters, digits and underscores)",
         "HF_HOME",
@@ -360,6 +378,13 @@ KINDS: dict[str, Kind] = {
         pattern=r"https?://[^\s/\"]+/?",
         address=True,
     ),
+    "pip_proxy": Kind(
+        "the URL of a proxy for pip",
+        "http://proxy.example.com:3128",
+        _proxy,
+        pattern=r"(?:https?|socks4a?|socks5h?)://[^\s/]+/?",
+        address=True,
+    ),
     "apt_proxy": Kind(
         "the URL of a proxy for apt",
         "http://proxy.example.com:3128",
@@ -374,7 +399,10 @@ KINDS: dict[str, Kind] = {
         "one line without steps upwards in a path", "train.py", lambda text: _below_nothing(text.split(" ")[0]), _LINE
     ),
     "absolute_folder": Kind(
-        "an absolute path without steps upwards and colons", "/data/swarmspeed", _below_nothing, r"/[^\x00-\x1f\x7f:]*"
+        "an absolute path without steps upwards, ':' and '$'",
+        "/data/swarmspeed",
+        _below_nothing,
+        r"/[^\x00-\x1f\x7f:$]*",
     ),
     "absolute_path": Kind("an absolute path without steps upwards", "/data", _below_nothing, r"/[^\x00-\x1f\x7f]*"),
     "relative_path": Kind(
@@ -403,15 +431,19 @@ KINDS: dict[str, Kind] = {
     "python_version": Kind("a version of a Python package", "0.19.8", pattern=_VERSION),
     "requirement": Kind("a requirement as pip takes it", "transformers>=4.50", _requirement, pattern=_LINE),
     "torch_requirement": Kind("a requirement of torch", "torch==2.11.0", _torch, pattern=_LINE),
+    # git-check-ref-format(1), and only what a shell, a URL and a folder take as it is.
     "git_reference": Kind(
-        "the name of a tag or branch, or a commit", "v1.4", _git_reference, pattern=r"[^\x00-\x20\x7f~^:?*\[\\]+"
+        "the name of a tag or branch, or a commit",
+        "v1.4",
+        pattern=r"(?!.*(?:\.\.|//|@\{|/\.|\.lock(?:/|$)))[A-Za-z0-9_][A-Za-z0-9_./+@#=-]*(?<![./])",
     ),
     "image": Kind(
         "the name of an image",
         "registry.example.com/team/train:1.4",
+        _image,
         pattern=rf"{_REPOSITORY}(?::[A-Za-z0-9_][A-Za-z0-9_.-]{{0,127}})?(?:@sha256:[0-9a-f]{{64}})?",
     ),
-    "image_repository": Kind("the name of an image without a tag", "team/train", pattern=_REPOSITORY),
+    "image_repository": Kind("the name of an image without a tag", "team/train", _image, pattern=_REPOSITORY),
     "kernel": Kind("a kernel as uname -r prints it", "6.1.0-31-amd64", pattern=r"[0-9A-Za-z.+~_-]{1,200}"),
     "pgp_key": Kind("a public key in text form (-----BEGIN PGP PUBLIC KEY BLOCK-----)", "", _armoured),
     # What containers take

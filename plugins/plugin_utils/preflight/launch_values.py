@@ -194,6 +194,15 @@ def _transport(inventory: Inventory) -> Iterator[Problem]:
             + inventory.where(hosts),
             f"set {PREFIX}transport: direct",
         )
+    given: Mapping[str, Any] = inventory.values(PREFIX + "args")
+    hosts = [host for host, value in inventory.values(PREFIX + "transport").items() if value == "pdsh"]
+    hosts = [host for host in hosts if isinstance(given.get(host), (list, tuple)) and "" in given[host]]
+    if hosts:
+        yield Problem(
+            PREFIX + "args",
+            f"has an empty argument, with which pdsh loses those after it{inventory.where(hosts)}",
+            f"leave it out, or set {PREFIX}transport: direct",
+        )
 
 
 def _restart(inventory: Inventory) -> Iterator[Problem]:

@@ -86,6 +86,18 @@ def _address(host: str, hosts: Hosts, address: str, *, first: bool) -> Iterator[
         )
 
 
+def own_address(node: Any, text: str) -> str:
+    """Return the IPv4 address of the host's interface of this name; else the text as it is.
+
+    Docker takes an interface for the address of its own host, and none for that of another one, which it joins.
+    """
+    for interface in mappings(mapping(mapping(node).get("fabric")).get("interfaces")):
+        if text and interface.get("name") == text:
+            found = (entry for entry in mappings(interface.get("addresses")) if entry.get("family") == "inet")
+            return next((str(entry.get("address")) for entry in found), text)
+    return text
+
+
 def lost_address(node: Any, address: str) -> str:
     """Return the address that a node advertises and that its host no longer has; empty where there is none.
 

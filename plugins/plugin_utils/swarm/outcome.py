@@ -34,7 +34,7 @@ def task_inputs(cluster: Cluster, member: Member, steps: Sequence[Step]) -> dict
             "state": member.role,
             "member_ids": cluster.ids,
             "advertise_addr": address,
-            "listen_addr": f"{address}:{PORT}",
+            "listen_addr": _with_port(address),
             "data_path_addr": member.data_path_address,
             # What leaving its own dead swarm needs is a consent of the change.
             "leave_foreign": bool(member.role_vars["swarm_allow_leave_foreign"]) or cluster.orphan(member),
@@ -47,7 +47,7 @@ def task_inputs(cluster: Cluster, member: Member, steps: Sequence[Step]) -> dict
                 "adopt": bool(member.role_vars["swarm_allow_adopt"]),
             }
         else:
-            found["join"] = {**enter, "remote_addrs": [f"{cluster.first.address}:{PORT}"]}
+            found["join"] = {**enter, "remote_addrs": [_with_port(cluster.first.address)]}
     if member in cluster.moved:
         found["rejoin"] = {"member_ids": cluster.ids}
     if is_first:
@@ -68,6 +68,10 @@ def leaving(cluster: Cluster, member: Member) -> dict[str, Any]:
     elif cluster.orphan(member):
         found["leave"] = {"member_ids": [member.node_id]}
     return found
+
+
+def _with_port(address: str) -> str:
+    return f"[{address}]:{PORT}" if ":" in address else f"{address}:{PORT}"
 
 
 def _trouble(cluster: Cluster, member: Member) -> str:

@@ -20,7 +20,7 @@ from ..plan.files import add_file, differs, entry_of
 from ..plan.fold import Facts, RoleVars
 from ..plan.jobs import active_jobs
 from ..plan.play_hosts import unknown_hosts
-from .checks import lost_address
+from .checks import lost_address, own_address
 from .gathered import ROLE, record_path
 from .members import MANAGER, WORKER, Cluster, Member
 from .outcome import facts_after, leaving, task_inputs, to_record
@@ -133,17 +133,19 @@ def _leaving(members: Sequence[Member]) -> dict[str, dict[str, Any]]:
 def _member(host: str, facts: Facts, role_vars: RoleVars, cluster: Mapping[str, Any]) -> Member:
     path = record_path(str(role_vars[host]["cluster_name"]))
     underlay = str(mapping(mapping(cluster.get("underlay")).get("addresses")).get(host) or "")
+    names = ("swarm_advertise_address", "swarm_data_path_address")
+    own = {name: own_address(facts[host], str(role_vars[host][name] or "")) for name in names}
     return Member(
         host=host,
         role=MANAGER if host in texts(cluster.get("managers")) else WORKER,
         docker=mapping(facts[host].get("docker")),
         hostname=str(mapping(facts[host].get("system")).get("hostname") or ""),
-        role_vars=role_vars[host],
+        role_vars={**role_vars[host], **own},
         underlay=underlay,
         jobs=active_jobs(facts[host]),
         was_ours=was_ours(facts[host], str(role_vars[host]["cluster_name"])),
         recorded=path if mapping(mapping(facts[host].get("files")).get(path)).get("exists") else "",
-        lost=lost_address(facts[host], str(role_vars[host]["swarm_advertise_address"] or underlay)),
+        lost=lost_address(facts[host], own["swarm_advertise_address"] or underlay),
     )
 
 

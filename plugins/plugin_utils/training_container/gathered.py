@@ -17,7 +17,7 @@ from ..plan.places import paths
 
 ROLE = "training_container"
 DEVICES = "training_container_devices"
-DEVICE = re.compile(r"(/[^:\x00-\x20\x7f]+)(?::(/[^:\x00-\x20\x7f]+))?(?::(r?w?m?))?")
+DEVICE = re.compile(r"(/[^:\x00-\x20\x7f]+)(?::(/[^:\x00-\x20\x7f]+))?(?::([rwm]{1,3}))?")
 """A device: on the host, in the container, and what is allowed there."""
 
 

@@ -168,6 +168,10 @@ class TrainingContainerPlanner:
                 continue
             collected = Changes(ROLE, host)
             reasons = [] if unseen(found) else _compare(collected, node, inputs.digest_key)
+            if reasons and _is_barred(desired):
+                refusals.append(_barred(host, desired))
+                task_inputs[host] = {**_as_found(node), **_reach(node, hosts, facts)}
+                continue
             folders = _folders(node, inputs.digest_key) if reasons else []
             records = unrecorded(found, ours(desired)) if reasons else []
             add_records(collected, found, records)
@@ -203,6 +207,19 @@ def _refusal(node: Node) -> Iterator[Problem]:
         text = "the name of the training image is unknown; the role training_image determines it"
         remedy = "set swarmspeed_image to a name that docker image ls shows, or use site.yml --tags training_container"
         yield Problem(node.host, text, remedy)
+
+
+def _is_barred(role_vars: Mapping[str, Any]) -> bool:
+    """Whether Docker attaches no new container to the overlay on the node; one that runs stays. Seen with 26.1."""
+    return network_mode(role_vars) == OVERLAY and role_vars["swarm_availability"] in ("pause", "drain")
+
+
+def _barred(host: str, role_vars: Mapping[str, Any]) -> Problem:
+    text = (
+        f"swarm_availability is {role_vars['swarm_availability']}, and Docker attaches no new container to the overlay "
+        "on such a node"
+    )
+    return Problem(host, text, "leave it active until the container runs, and set it again then")
 
 
 def _compare(changes: Changes, node: Node, key: str) -> list[str]:

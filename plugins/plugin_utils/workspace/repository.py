@@ -15,6 +15,7 @@ from urllib.parse import unquote, urlsplit, urlunsplit
 from ...module_utils.common.reported import shown
 from ...module_utils.common.secret_names import mask_text
 from ...module_utils.common.untrusted_text import on_one_line
+from ..core.kinds import KINDS
 
 SOURCE, REFERENCE, FOLDER = "workspace_source", "workspace_source_ref", "workspace_source_folder"
 PROTOCOLS = ("https", "ssh", "file", "http", "git")
@@ -23,8 +24,6 @@ _UNPROTECTED = ("http", "git")
 """Anyone on the way could replace what is fetched, unless its commit is named: that is a digest of all of it."""
 _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _ABBREVIATED = re.compile(r"[0-9a-f]{7,63}")
-_NAME = re.compile(r"(?!.*(?:\.\.|//|@\{|/\.|\.lock(?:/|$)))[A-Za-z0-9_][A-Za-z0-9_./+@#=-]*(?<![./])")
-"""A branch or a tag, by the rules of git-check-ref-format(1), and without what is rare and has a meaning elsewhere."""
 _SCP = re.compile(
     r"(?:[A-Za-z0-9_][A-Za-z0-9_.+-]*@)?(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9_][A-Za-z0-9_.-]*):(?P<path>[^:/].*|/[^/].*)"
 )
@@ -111,7 +110,7 @@ def parse(source: str, reference: str, folder: str) -> Repository:
     """Return the repository that the variables name. Raises ``SourceError``."""
     url, credentials = _url(source)
     found = Repository(url, reference, _folder(folder), credentials)
-    if not _NAME.fullmatch(reference):
+    if not KINDS["git_reference"].accepts(reference):
         raise SourceError(
             REFERENCE,
             f"{shown(reference)} is not a valid name of a tag or branch, nor a commit",

@@ -28,7 +28,7 @@ from tests.boundaries.values import (
 )
 
 VALUES = [(kind, written(value)) for kind, values in KINDS.items() for value in values]
-BY_CONSTRAINT = frozenset({"boolean", "choice", "number", "yes_or_no", "pattern", "mapping"})
+BY_CONSTRAINT = frozenset({"boolean", "choice", "number", "whole_number", "yes_or_no", "pattern", "mapping"})
 """Kinds whose boundary is with the variable: its range, its choices, its own pattern."""
 
 

@@ -28,7 +28,9 @@ def run(
     answer: dict[str, Any],
     before: float = 1000.0,
     after: float = 1003.0,
+    *,
     args: dict[str, Any] | None = None,
+    discovered: str = "",
     **variables: Any,
 ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """Run the action on a controller whose clock shows these two times."""
@@ -52,6 +54,11 @@ def run(
 
     def execute(**requested: Any) -> dict[str, Any]:
         calls.append(requested)
+        if discovered:
+            action._discovered_interpreter_key, action._discovered_interpreter = (
+                "discovered_interpreter_python",
+                discovered,
+            )
         return answer
 
     action._execute_module = execute  # type: ignore[method-assign]
@@ -87,6 +94,14 @@ def test_the_clock_is_compared_with_the_middle_of_the_run(
             "task_vars": {"a": 1},
         }
     ]
+
+
+def test_the_interpreter_is_ansibles_finding_and_stays_that_of_its_host(monkeypatch: pytest.MonkeyPatch) -> None:
+    forged = {"discovered_interpreter_python": "/tmp/evil"}
+    answer = {"changed": False, "ansible_facts": {"swarmspeed": facts(), **forged}}
+    assert set(run(monkeypatch, copy.deepcopy(answer))[0]["ansible_facts"]) == {"swarmspeed"}
+    found = run(monkeypatch, answer, discovered="/usr/bin/python3.13")[0]["ansible_facts"]
+    assert found["discovered_interpreter_python"] == "/usr/bin/python3.13"
 
 
 @pytest.mark.parametrize(

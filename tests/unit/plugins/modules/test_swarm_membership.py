@@ -144,6 +144,28 @@ RUNS: dict[str, tuple[Json, list[tuple[Any, ...]], list[str], str]] = {
         ["init"],
         "manager",
     ),
+    "create the swarm with pools of its own": (
+        {"state": "manager", "init": True, "default_addr_pool": ["10.42.0.0/16"]},
+        [
+            ("GET /info", NONE),
+            (
+                "POST /swarm/init",
+                "me",
+                {
+                    "ListenAddr": "0.0.0.0:2377",
+                    "DefaultAddrPool": ["10.42.0.0/16"],
+                    "SubnetSize": 24,
+                    "Spec": {"Labels": {"swarmspeed.cluster": "demo"}},
+                },
+            ),
+            ("GET /info", MANAGER),
+            ("GET /info", MANAGER),
+            ("GET /info", MANAGER),
+            ("GET /nodes", [ME]),
+        ],
+        ["init"],
+        "manager",
+    ),
     "manager as asked": (
         {"state": "manager", "init": True},
         [("GET /info", MANAGER), ("GET /nodes", [ME])],

@@ -54,6 +54,14 @@ def test_any_value_passes_or_becomes_a_problem(name: str, value: Any) -> None:
     assert {problem.subject for problem in found(**{name: value})} <= {PREFIX + name}
 
 
+def test_an_empty_argument_is_lost_by_pdsh_with_those_after_it() -> None:
+    given: dict[str, Any] = {"args": ["--name", "", "--lr", "1"]}
+    (problem,) = found(transport="pdsh", **given)
+    assert (problem.subject, problem.fatal) == ("deepspeed_launch_args", True)
+    assert problem.text == "has an empty argument, with which pdsh loses those after it"
+    assert found(**given) == [] == found(transport="pdsh", args=["--name=", "x"])
+
+
 @pytest.mark.parametrize("launcher", ["torchrun", "per_node"])
 def test_pdsh_starts_only_the_launcher_of_deepspeed(launcher: str) -> None:
     (problem,) = found(transport="pdsh", launcher=launcher)

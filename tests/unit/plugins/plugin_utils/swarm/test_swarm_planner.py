@@ -173,6 +173,26 @@ def test_the_first_managers_own_availability_is_listed_once() -> None:
     assert drift(made) == [("gpu1", "availability in swarm lab is drain, but should be active")]
 
 
+@pytest.mark.parametrize(
+    ("advertised", "address", "listens"),
+    [
+        ("", "10.1.0.1", "10.1.0.1:2377"),
+        ("eth0", "10.7.0.1", "10.7.0.1:2377"),
+        ("fd00::1", "fd00::1", "[fd00::1]:2377"),
+    ],
+)
+def test_nodes_join_at_an_address_also_where_an_interface_is_advertised(
+    advertised: str, address: str, listens: str
+) -> None:
+    known = whole(**dict.fromkeys(HOSTS, OUT))
+    for name in HOSTS:
+        known[name]["fabric"] = fabric(f"10.7.0.{name[-1]}")
+    made = plan(known, each={"gpu1": {"swarm_advertise_address": advertised}})
+    formed = task_input(made)["form"]
+    assert (formed["advertise_addr"], formed["listen_addr"]) == (address, listens)
+    assert task_input(made, "gpu3")["join"]["remote_addrs"] == [listens]
+
+
 def test_a_node_that_joins_drained() -> None:
     made = plan(
         whole(listed("gpu1", "manager"), listed("gpu2"), gpu3=OUT), each={"gpu3": {"swarm_availability": "drain"}}
@@ -400,15 +420,14 @@ def moved(host: str, role: str = "worker", **found: Any) -> dict[str, dict[str, 
 @pytest.mark.parametrize("desired", [{}, {"each": {"gpu3": {"swarm_advertise_address": "eth0"}}}])
 def test_a_worker_with_another_address_leaves_and_joins_again(desired: dict[str, Any]) -> None:
     made = plan(moved("gpu3"), **desired)
-    address = "eth0" if desired else "10.1.0.3"
     assert shown(made) == [
         ("gpu1", "~", "node gpu3 of swarm lab", "worker, active, id id-gpu3", "worker, active, with another id"),
-        ("gpu3", "~", "membership of swarm lab", "worker at 10.9.9.9", f"worker at {address}"),
+        ("gpu3", "~", "membership of swarm lab", "worker at 10.9.9.9", "worker at 10.1.0.3"),
     ]
     assert [change.why for change in but_foreseen_records(made)][-1] == "the host no longer has the address 10.9.9.9"
     assert (made.refusals, made.missing_consents) == ((), [])
     assert task_input(made, "gpu3")["rejoin"] == {"member_ids": ["id-gpu1", "id-gpu2", "id-gpu3"]}
-    assert task_input(made, "gpu3")["join"]["advertise_addr"] == address
+    assert task_input(made, "gpu3")["join"]["advertise_addr"] == "10.1.0.3"
     assert task_input(made)["left"] == ["id-gpu3"] and task_input(made)["entering"] == ["gpu3"]
     assert [task_input(made, "gpu2")[name] for name in ("rejoin", "left", "join")] == [{}, [], {}]
     after = plan(made.facts, **desired)

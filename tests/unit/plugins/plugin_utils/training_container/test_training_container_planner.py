@@ -293,6 +293,21 @@ def test_where_nccl_gets_hcas_the_image_needs_libibverbs(
 # Where there is one
 
 
+@pytest.mark.parametrize("availability", ["pause", "drain"])
+def test_a_new_one_is_not_attached_to_the_overlay_of_a_drained_node(availability: str) -> None:
+    of_node = {"swarm_availability": availability}
+    made = plan(facts(), **of_node)
+    (refusal,) = made.refusals
+    assert refusal.text == (
+        f"swarm_availability is {availability}, and Docker attaches no new container to the overlay on such a node"
+    )
+    assert refusal.remedy == "leave it active until the container runs, and set it again then"
+    assert shown(made) == [] and task_input(made)["make"] == NOTHING["make"]
+    # One that runs goes on, and in the host's network there is nothing to attach.
+    assert plan(facts(running()), **of_node).refusals == ()
+    assert plan(facts(), **of_node, **HOST_NETWORK).refusals == ()
+
+
 @pytest.mark.parametrize("desired", [{}, HOST_NETWORK, {"training_container_environment": {"A": "1"}}])
 @pytest.mark.parametrize("overlay", [cluster()["overlay"], AT])
 def test_one_that_is_as_desired_stays(desired: dict[str, Any], overlay: Any) -> None:
