@@ -219,7 +219,7 @@ def test_a_file_that_is_changed_after_it_was_verified_is_not_sent(tmp_path: Path
     path = bundle / "apt" / NAME / name
     path.write_bytes(path.read_bytes().replace(b"one", b"0ne"))
     built = action(bundle_send, [{"installed": {}}, {}], node, bundle=str(bundle), system=SYSTEM)
-    with pytest.raises(AnsibleError, match="is not what it was when it was verified"):
+    with pytest.raises(AnsibleError, match="has changed since it was verified"):
         built.run(task_vars={})
 
 

@@ -124,7 +124,7 @@ def test_cuda_releases_whose_image_begins_with_one_of_nvidias() -> None:
 
 
 def test_the_ports_of_the_page_are_those_that_the_role_host_opens() -> None:
-    ports = within(r"with `cluster_network_mode: host` also (.*?) Where ufw", "docs/installation.md")[1]
+    ports = within(r"with `cluster_network_mode: host` also (.*?) If ufw", "docs/installation.md")[1]
     assert f"{role_specs().options['ssh_trust_port']['default']}/tcp" in ports
     for low, high in (firewall_rules.CHANNEL_PORTS, firewall_rules.RENDEZVOUS_PORTS):
         assert f"{low}–{high}/tcp" in ports and f"| {low}–{high}/tcp" in text("docs/security.md")

@@ -274,14 +274,14 @@ def test_on_cpus_nothing_is_asked_of_gpus() -> None:
         (
             (NEW,),
             {"torch": "torch==2.13.0", "torch_index": f"{WHL}/cu128"},
-            f"training_image_torch_index: {WHL}/cu128 has PyTorch 2.7 to 2.11, and 2.13.0 is requested "
+            f"training_image_torch_index: {WHL}/cu128 has PyTorch 2.7 to 2.11, but 2.13.0 is requested "
             "(https://github.com/pytorch/pytorch/issues/178665). Remedy: set training_image_torch: torch==2.10.0, "
             "which it has.",
         ),
         (
             (NEW,),
             {"torch": "torch==2.15.0", "cuda": "12.6"},
-            f"training_image_torch: {WHL}/cu126 has PyTorch 2.6 to 2.14, and 2.15.0 is requested "
+            f"training_image_torch: {WHL}/cu126 has PyTorch 2.6 to 2.14, but 2.15.0 is requested "
             "(https://github.com/pytorch/pytorch/issues/190385). Remedy: leave training_image_torch and "
             "training_image_torch_index empty to have both chosen.",
         ),
@@ -495,4 +495,4 @@ def test_nvcc_that_does_not_compile_with_the_base_is_refused() -> None:
 def test_pytorch_2_14_is_the_last_for_maxwell_to_volta() -> None:
     assert reported(PASCAL, torch="torch==2.14.1", torch_index=f"{WHL}/cu126") == []
     (found,) = reported(PASCAL, torch="torch==2.15.0", torch_index=f"{WHL}/cu126")
-    assert "/cu126 has PyTorch 2.6 to 2.14, and 2.15.0 is requested" in found
+    assert "/cu126 has PyTorch 2.6 to 2.14, but 2.15.0 is requested" in found
