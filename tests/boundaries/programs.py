@@ -88,7 +88,8 @@ SCRIPTS = {
     "python_version": f'{_FETCH} --no-index --find-links {PLACE} "einops!=$1"',
     "requirement": f'{_FETCH} --no-index --find-links {PLACE} "$1" $(case "$1" in --*) echo einops;; esac)',
     "torch_requirement": 'docker exec boundaries python3 -m pip install --dry-run --no-index "$1"',
-    "image": 'docker tag $IMAGE "$1"; docker rmi "$1"',
+    # One of these names may be that of the training image.
+    "image": 'had=$(docker images -q "$1"); docker tag $IMAGE "$1"; test -n "$had" || docker rmi "$1"',
     "image_repository": 'docker tag $IMAGE "$1:0"; docker rmi "$1:0"',
     # What containers take
     "memory_size": f'{_RUN} --shm-size "$1" $IMAGE',
@@ -108,6 +109,9 @@ ON_THE_CONTROLLER = {
 READ_AS: dict[str, Callable[[Any], Any]] = {"memory_size": human_to_bytes}
 """What community.docker makes of a value before the engine has it."""
 
+ONE_BY_ONE = ("published_port",)
+"""Kinds whose values get into each other's way."""
+
 _RUNNER = r"""
 import json, os, subprocess, sys, tempfile
 from concurrent.futures import ThreadPoolExecutor
@@ -122,7 +126,7 @@ def tried(numbered):
                               env={**os.environ, "N": str(number)})
     return "" if done.returncode == 0 else f"({done.returncode}) {done.stdout.decode(errors='replace')[-600:]}"
 
-with ThreadPoolExecutor(max_workers=4) as pool:
+with ThreadPoolExecutor(max_workers=given["at_once"]) as pool:
     print(json.dumps(list(pool.map(tried, enumerate(given["values"])))))
 """
 
@@ -146,7 +150,8 @@ def refused(kind: str, values: Sequence[Any], node: str, image: str, place: Path
         command, where, script = ["python3", "-c", _RUNNER], str(place), ON_THE_CONTROLLER[kind]
     else:
         command, where, script = ssh(node, f"python3 -c '{_quoted(_RUNNER)}'"), PLACE, f"IMAGE={image}\n{SCRIPTS[kind]}"
-    given = json.dumps({"script": script, "place": where, "values": texts})
+    at_once = 1 if kind in ONE_BY_ONE else 4
+    given = json.dumps({"script": script, "place": where, "values": texts, "at_once": at_once})
     done = subprocess.run(command, input=given, capture_output=True, text=True, timeout=900, check=False)
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)

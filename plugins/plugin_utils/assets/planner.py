@@ -156,7 +156,7 @@ class AssetsPlanner:
         return RolePlan(
             made,
             [refusal for host in hosts for refusal in _refusals(host, len(hosts) > 1)],
-            task_inputs={**nothing, **{host.name: _act(cluster, host) for host in hosts}},
+            task_inputs={**nothing, **{host.name: _task_input(cluster, host) for host in hosts}},
             facts={host.name: _after(host) for host in hosts if host.wrong},
         )
 
@@ -241,7 +241,7 @@ def _refusals(host: _Host, several: bool) -> Iterator[Problem]:
         )
 
 
-def _act(cluster: _Cluster, host: _Host) -> dict[str, Any]:
+def _task_input(cluster: _Cluster, host: _Host) -> dict[str, Any]:
     task_input = {**NOTHING, "root": host.root, "names": list(host.manifests)}
     if host.name not in cluster.chain:
         return task_input

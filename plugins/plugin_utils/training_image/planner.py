@@ -175,7 +175,10 @@ class TrainingImagePlanner:
         return RolePlan(
             made,
             list(_refusals(cluster)),
-            task_inputs={**nothing, **{host: {**nothing[host], **_act(cluster, host, old[host])} for host in hosts}},
+            task_inputs={
+                **nothing,
+                **{host: {**nothing[host], **_task_input(cluster, host, old[host])} for host in hosts},
+            },
             facts={host: _without(facts[host], names) for host, names in old.items() if names},
             cluster={"image": reference},
         )
@@ -214,7 +217,7 @@ def _refusals(cluster: _Cluster) -> Iterable[Problem]:
             )
 
 
-def _act(cluster: _Cluster, host: str, old: list[str]) -> dict[str, Any]:
+def _task_input(cluster: _Cluster, host: str, old: list[str]) -> dict[str, Any]:
     """Return what the role's tasks read. A build may hold passwords."""
     makes = cluster.makes(host)
     chain = [cluster.holder, *cluster.lacking] if cluster.source in GIVEN and cluster.lacking else []

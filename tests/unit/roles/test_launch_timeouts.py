@@ -49,7 +49,7 @@ def test_without_docker_the_environments_programs_come_first() -> None:
 @pytest.mark.parametrize("by_environment", [True, False])
 def test_a_script_of_accelerate_finds_its_configuration_in_the_environment(by_environment: bool) -> None:
     task_input = {**NOTHING, "by_environment": by_environment}
-    found = environment(swarmspeed_etc="/etc/swarmspeed", _deepspeed_launch_act=task_input)
+    found = environment(swarmspeed_etc="/etc/swarmspeed", _deepspeed_launch_input=task_input)
     passed = {
         "ACCELERATE_USE_DEEPSPEED": "true",
         "ACCELERATE_DEEPSPEED_CONFIG_FILE": "/etc/swarmspeed/ds_config.json",

@@ -133,8 +133,8 @@ ALL = text(ROLES, ROLES.parent / "playbooks")
 @every_role
 def test_every_name_of_the_plan_that_is_read_is_in_it(role: str) -> None:
     read = re.findall(
-        rf"_{role}_act\.(\w+)|acts\[inventory_hostname\]\.{role}\.(\w+)|acts, \['{role}', '(\w+)'\]"
-        rf"|attribute='{role}\.(\w+)'|acts \| default[^\n]*\.{role} \| default\(\{{\}}\)\)\.(\w+)",
+        rf"_{role}_input\.(\w+)|task_inputs\[inventory_hostname\]\.{role}\.(\w+)|task_inputs, \['{role}', '(\w+)'\]"
+        rf"|attribute='{role}\.(\w+)'|task_inputs \| default[^\n]*\.{role} \| default\(\{{\}}\)\)\.(\w+)",
         ALL,
     )
     names = {name for groups in read for name in groups if name}

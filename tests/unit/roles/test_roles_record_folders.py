@@ -47,5 +47,7 @@ def test_teardown_removes_folders_by_their_record_alone() -> None:
 
 
 def test_every_role_that_plans_records_is_tested_here() -> None:
-    found = {path.parts[-3] for path in ROLES.glob("*/tasks/*.yml") if "_act.owned" in path.read_text(encoding="utf-8")}
+    found = {
+        path.parts[-3] for path in ROLES.glob("*/tasks/*.yml") if "_input.owned" in path.read_text(encoding="utf-8")
+    }
     assert found == set(ROLES_THAT_RECORD)

@@ -38,7 +38,7 @@ def test_without_sources_nothing_is_gathered_and_what_is_not_understood_is_named
     assert by_role_vars({**ROLE_VARS, "assets_sources": []}) == {}
     with pytest.raises(
         VariableError,
-        match=r"^assets_sources: net: exactly one of huggingface, url and folder is needed (given: none)$",
+        match=r"^assets_sources: net: exactly one of huggingface, url and folder is needed \(given: none\)$",
     ):
         by_role_vars({**ROLE_VARS, "assets_sources": [{"name": "net"}]})
 
