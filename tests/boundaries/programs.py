@@ -21,6 +21,8 @@ from tests.playbook_run import ssh
 
 PLACE = "/srv/boundaries"
 _RUN = "docker run --rm --entrypoint true"
+_NO_NETWORK = 'gone() { for each in 1 2 3 4 5; do docker network rm "$1" && return; sleep 1; done; }; gone'
+"""An overlay is in use for a moment after its last container."""
 _FETCH = (
     "docker exec boundaries python3 -m pip --no-cache-dir --retries 0 download --quiet --no-deps --dest /tmp/fetched"
 )
@@ -45,8 +47,9 @@ SCRIPTS = {
     "host_name": 'docker node ls --filter "name=$1"',
     "job_name": _FOLDER,
     "docker_name": 'docker network create "$1"; docker network rm "$1"',
-    "overlay_name": f"""docker network create --driver overlay --attachable "$1"
-        {_RUN} --network "$1" $IMAGE || failed=1; docker network rm "$1"; test -z "$failed" """,
+    # The pool of the swarm may be as small as one subnet.
+    "overlay_name": f"""docker network create --driver overlay --attachable --subnet "198.19.$((N + 16)).0/24" "$1"
+        {_RUN} --network "$1" $IMAGE || failed=1; {_NO_NETWORK} "$1"; test -z "$failed" """,
     "interface": 'ip link add name "$1" type bridge; ip link delete dev "$1"',
     "account": """exec 9>/tmp/boundary.lock; flock 9; useradd --badname -- "$1"; usermod -aG docker -- "$1"
         id -nG -- "$1" | grep -w docker; userdel -- "$1" """,
@@ -61,7 +64,7 @@ SCRIPTS = {
     "ip": 'ip address add "$1" dev lo; ip address delete "$1" dev lo',
     "cidr_v4": 'ip route add blackhole "$1" table "77$N"; ip route flush table "77$N"',
     "overlay_subnet": f"""docker network create --driver overlay --attachable --subnet "$1" "boundary-$N"
-        {_RUN} --network "boundary-$N" $IMAGE || failed=1; docker network rm "boundary-$N"; test -z "$failed" """,
+        {_RUN} --network "boundary-$N" $IMAGE || failed=1; {_NO_NETWORK} "boundary-$N"; test -z "$failed" """,
     "port": '/usr/sbin/sshd -t -o "Port=$1"',
     "published_port": f'{_RUN} --publish "$1" $IMAGE',
     "opened_port": """ports=${1%/*}; iptables -w -N "BOUND-$N"

@@ -47,7 +47,7 @@ def test_the_engine_has_taken_the_containers_options(name: str) -> None:
     }
     assert {option.upper().removeprefix("CAP_") for option in host["CapAdd"]} >= {"NET_RAW", "SYS_NICE"}
     assert any("SCMP_ACT_ALLOW" in option for option in host["SecurityOpt"])
-    assert host["PortBindings"]["65535/tcp"] == [{"HostIp": "", "HostPort": "1"}]
+    assert host["PortBindings"]["65535/tcp"] == [{"HostIp": "", "HostPort": "2"}]
     assert set(host["GroupAdd"]) == {"video", "2147483647"}
     assert host["RestartPolicy"]["Name"] == "unless-stopped"
     assert found["Config"]["Image"] == HIGHEST["training_image_name"]
