@@ -70,14 +70,6 @@ def hosts(tmp_path: Path) -> StandIns:
     return made
 
 
-def test_a_consent_by_its_former_name_is_refused(hosts: StandIns) -> None:
-    output = " ".join(hosts.play(docker_restart="yes").split())
-    assert (
-        "docker_restart is the name that an earlier release had for docker_allow_restart. Remedy: rename it" in output
-    )
-    assert hosts.modules("ready") == ["node_facts"]
-
-
 def test_it_gathers_plans_and_acts_where_something_is_to_be_done(hosts: StandIns) -> None:
     output = hosts.play()
     assert changed(output) == {"empty": 3, "ready": 0}, output

@@ -98,6 +98,19 @@ def test_each_host_is_planned_by_its_own_variables() -> None:
     assert made["text"].endswith("\nPlan: 2 to add, 0 to change, 0 to remove.")
 
 
+@pytest.mark.parametrize("of_the_play", [True, False])
+def test_a_role_applied_alone_refuses_the_former_name_of_a_consent(of_the_play: bool) -> None:
+    former = {"docker_restart": True}
+    hosts = {"gpu1": gathered(), "gpu2": gathered()}
+    where: dict[str, Any] = former if of_the_play else {"hostvars": HostVars({"gpu1": {}, "gpu2": former})}
+    with pytest.raises(AnsibleActionFail) as caught:
+        make(hosts, swarmspeed_alone=True, **where)
+    assert str(caught.value) == (
+        f"{'gpu1' if of_the_play else 'gpu2'}: docker_restart is the name that an earlier release had for "
+        "docker_allow_restart. Remedy: rename it to docker_allow_restart"
+    )
+
+
 def test_a_role_applied_alone_judges_its_variables_as_preflight_does() -> None:
     wrong = gathered(docker_users=["ada", "a:b"], docker_proxy={"http": "ftp://me:hunter2@p"})
     with pytest.raises(AnsibleActionFail) as caught:
