@@ -42,7 +42,7 @@ def test_the_engine_has_taken_the_containers_options(name: str) -> None:
     assert {(limit["Name"], limit["Soft"], limit["Hard"]) for limit in host["Ulimits"]} == {
         ("nofile", 64, 1024),
         ("core", -1, -1),
-        ("stack", 8192, -1),
+        ("stack", 1048576, -1),
         ("nice", 0, 0),
     }
     assert {option.upper().removeprefix("CAP_") for option in host["CapAdd"]} >= {"NET_RAW", "SYS_NICE"}

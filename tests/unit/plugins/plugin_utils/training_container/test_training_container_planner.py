@@ -295,7 +295,7 @@ def test_where_nccl_gets_hcas_the_image_needs_libibverbs(
 
 @pytest.mark.parametrize("availability", ["pause", "drain"])
 def test_a_new_one_is_not_attached_to_the_overlay_of_a_drained_node(availability: str) -> None:
-    of_node = {"swarm_availability": availability}
+    of_node: dict[str, Any] = {"swarm_availability": availability}
     made = plan(facts(), **of_node)
     (refusal,) = made.refusals
     assert refusal.text == (
