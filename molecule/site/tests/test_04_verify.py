@@ -57,7 +57,7 @@ def test_a_node_that_does_not_answer_the_others() -> None:
         on("lab3", f"nsenter --target {pid} --net iptables -D INPUT -i {device} -p tcp --dport 2222 -j DROP")
     run.refused(
         "lab1, lab2 -> lab3: ssh: ssh: connect to host swarmspeed-lab3 port 2222: Connection timed out. "
-        "Most likely: port closed: 2222/tcp is dropped on the way.",
+        "Most likely: port closed: 2222/tcp is dropped on the network path.",
     )
 
 

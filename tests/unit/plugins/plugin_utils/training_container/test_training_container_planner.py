@@ -53,7 +53,7 @@ from tests.training_nodes import (
 )
 
 AT = {"subnet": "10.64.0.0/24", "mtu": 1500, "addresses": {HOST: "10.64.0.254"}}
-HOST_NETWORK = {"cluster_network_mode": "host"}
+HOST_NETWORK: dict[str, Any] = {"cluster_network_mode": "host"}
 ENDED = ("~", f"container {NAME}", "exited", "running")
 AGAIN = ("~", f"container {NAME}", "running", "made again")
 
