@@ -152,16 +152,14 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
 
     def _refuse_former_names(self, hosts: Iterable[str], variables: Mapping[str, Any]) -> None:
         """Refuse variables of earlier releases, as preflight does in a whole run."""
-        from ..plugin_utils.core.role_specs import RENAMED  # noqa: PLC0415
+        from ..plugin_utils.core.role_specs import RENAMED, renamed  # noqa: PLC0415
 
         for host in hosts:
             names = (variables, variables["hostvars"].raw_get(host) or {})
             for former, today in RENAMED.items():
                 if any(former in given for given in names):
-                    raise AnsibleActionFail(
-                        f"{host}: {former} is the name that an earlier release had for {today}. "
-                        f"Remedy: rename it to {today}"
-                    )
+                    text, remedy = renamed(today)
+                    raise AnsibleActionFail(f"{host}: {former} {text}. Remedy: {remedy}")
 
     def _planned(self, variables: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
         """Return this host's name, and the plan that it is part of."""

@@ -21,11 +21,12 @@ from tests.playbook_run import ssh
 
 PLACE = "/srv/boundaries"
 _RUN = "docker run --rm --entrypoint true"
-_NO_NETWORK = 'gone() { for each in 1 2 3 4 5; do docker network rm "$1" && return; sleep 1; done; }; gone'
+_NO_NETWORK = 'gone() { for each in 1 2 3 4 5; do docker network rm "$1" && return; sleep 1; done; false; }; gone'
 """An overlay is in use for a moment after its last container."""
 _FETCH = (
     "docker exec boundaries python3 -m pip --no-cache-dir --retries 0 download --quiet --no-deps --dest /tmp/fetched"
 )
+_THROUGH_PROXY = f'{_FETCH} --proxy "$1" --trusted-host mirror.invalid --index-url http://mirror.invalid/simple einops'
 _APT = (
     'printf "%s" "deb [trusted=yes] $source ./" > apt.list; rm -rf lists; mkdir -p lists/partial; '
     "apt-get update --error-on=any -o Dir::Etc::SourceList=$PWD/apt.list -o Dir::Etc::SourceParts=- "
@@ -73,9 +74,7 @@ SCRIPTS = {
     "url": f'{_FETCH} --index-url "$1" einops',
     "plain_url": f'{_FETCH} --index-url "$1" einops',
     "pip_index": f'{_FETCH} --index-url "$1" einops',
-    "proxy": f'{_FETCH} --proxy "$1" --trusted-host mirror.invalid --index-url http://mirror.invalid/simple einops',
-    "proxy_url": f'{_FETCH} --proxy "$1" --trusted-host mirror.invalid --index-url http://mirror.invalid/simple einops',
-    "pip_proxy": f'{_FETCH} --proxy "$1" --trusted-host mirror.invalid --index-url http://mirror.invalid/simple einops',
+    **dict.fromkeys(("proxy", "proxy_url", "pip_proxy"), _THROUGH_PROXY),
     "apt_proxy": f'source=http://mirror.invalid/deb; proxy="$1"; {_APT}',
     "apt_uri": f'source="$1"; proxy=DIRECT; {_APT}',
     # Files and folders

@@ -42,6 +42,11 @@ RENAMED = {
 """Variables of earlier releases, by the names that they have now."""
 
 
+def renamed(today: str) -> tuple[str, str]:
+    """Return what is wrong with the former name of this variable, and the remedy."""
+    return f"is the name that an earlier release had for {today}", f"rename it to {today}"
+
+
 def type_of(option: Mapping[str, Any]) -> dict[str, Any]:
     """Return an option as to its type: what a host does without stays absent."""
     return {key: part for key, part in option.items() if key not in ("default", "required")}

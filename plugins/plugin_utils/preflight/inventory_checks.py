@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from ..core.kinds import KINDS
 from ..core.problems import Problem, listing
-from ..core.role_specs import Unknown
+from ..core.role_specs import Unknown, renamed
 from ..core.values import mapping, whole
 from ..training_container.options import SECCOMP, profile_name, profile_problems
 from ..training_container.values import READ, wrong_values
@@ -173,8 +173,8 @@ def check_variable_names(inventory: Inventory) -> Iterator[Problem]:
 
 def _misspelt(unknown: Unknown, where: str) -> Problem:
     if unknown.renamed:
-        text = f"is the name that an earlier release had for {unknown.nearest}{where}"
-        return Problem(unknown.name, text, f"rename it to {unknown.nearest}")
+        text, remedy = renamed(str(unknown.nearest))
+        return Problem(unknown.name, text + where, remedy)
     if unknown.prefix is None:
         text = f"is not a variable of this collection, but looks like one{where}"
     else:

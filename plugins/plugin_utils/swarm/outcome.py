@@ -111,7 +111,7 @@ def facts_after(cluster: Cluster, facts: Facts, steps: Sequence[Step], key: str)
         swarm = {**member.swarm, "state": "active", "error": None, "node_id": node_id}
         swarm["manager"] = roles.get(node_id, member.role) == MANAGER
         if member in cluster.moved:
-            # An interface stands for an address that only the engine reads.
+            # An interface without an IPv4 address stands for one that only the engine reads.
             swarm["node_addr"] = member.address if member.address[:1].isdigit() else None
         swarm["labels"] = {**({} if enters else mapping(member.swarm.get("labels")))}
         if member.host == cluster.first.host:

@@ -19,6 +19,9 @@ ROLE = "training_container"
 DEVICES = "training_container_devices"
 DEVICE = re.compile(r"(/[^:\x00-\x20\x7f]+)(?::(/[^:\x00-\x20\x7f]+))?(?::([rwm]{1,3}))?")
 """A device: on the host, in the container, and what is allowed there."""
+_MODE_WORDS = "rw ro z Z consistent delegated cached rprivate private rshared shared rslave slave nocopy"
+MODES = frozenset(_MODE_WORDS.split())
+"""https://docs.docker.com/reference/api/engine/ (HostConfig.Binds), as community.docker takes them."""
 
 
 def workspace_of(role_vars: Mapping[str, Any]) -> str:
@@ -49,9 +52,21 @@ def device_paths(role_vars: Mapping[str, Any]) -> list[str]:
     return [device.group(1) for device in found if device]
 
 
+def volume_parts(volume: str) -> tuple[str, str, str]:
+    """Return source, target and options, as community.docker parts them."""
+    parts = volume.split(":")
+    if len(parts) == 1 or (len(parts) == 2 and is_mode(parts[1])):
+        return "", parts[0], "".join(parts[1:])  # a volume without a name
+    return (parts[0], parts[1], ":".join(parts[2:])) if len(parts) <= 3 else (volume, "", "")
+
+
+def is_mode(text: str) -> bool:
+    return all(part in MODES for part in text.split(","))
+
+
 def volume_sources(role_vars: Mapping[str, Any]) -> list[str]:
     """Return the hosts' paths that are mounted, in normal form: facts say whether they are there."""
-    sources = (str(volume).partition(":")[0] for volume in role_vars["training_container_volumes"] or [])
+    sources = (volume_parts(str(volume))[0] for volume in role_vars["training_container_volumes"] or [])
     return list(dict.fromkeys(posixpath.normpath(source) for source in sources if source.startswith("/")))
 
 

@@ -14,15 +14,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ...module_utils.vscode.state import SERVER
-from .gathered import assets_of, extensions_of
+from .gathered import MODES, assets_of, extensions_of, is_mode, volume_parts
 
 CONFIGURATION, JOBS, WORKSPACE = "/etc/swarmspeed", "/jobs", "/workspace"
 NEEDED = ("/bin", "/etc", "/lib", "/lib64", "/sbin", "/usr")
 """Folders of the image without which no program runs in a container."""
 
-_WORDS = "rw ro z Z consistent delegated cached rprivate private rshared shared rslave slave nocopy"
-_MODES = frozenset(_WORDS.split())
-"""https://docs.docker.com/reference/api/engine/ (HostConfig.Binds), as community.docker takes them."""
 _VOLUME = re.compile("[A-Za-z0-9][A-Za-z0-9_.-]+")
 
 
@@ -40,7 +37,7 @@ def wrong_volumes(volumes: Sequence[str], values: Mapping[str, Any]) -> Iterator
     """Yield what is wrong with the user's mounts, each with its remedy."""
     own, targets = own_targets(values), dict[str, str]()
     for volume in volumes:
-        source, target, modes = _parts(volume)
+        source, target, modes = volume_parts(volume)
         wrong = _form(volume, source, target, modes)
         if wrong:
             yield wrong
@@ -62,18 +59,6 @@ def wrong_volumes(volumes: Sequence[str], values: Mapping[str, Any]) -> Iterator
         targets.setdefault(place, volume)
 
 
-def _parts(volume: str) -> tuple[str, str, str]:
-    """Return source, target and options, as community.docker parts them."""
-    parts = volume.split(":")
-    if len(parts) == 1 or (len(parts) == 2 and _is_mode(parts[1])):
-        return "", parts[0], "".join(parts[1:])  # a volume without a name
-    return (parts[0], parts[1], ":".join(parts[2:])) if len(parts) <= 3 else (volume, "", "")
-
-
-def _is_mode(text: str) -> bool:
-    return all(part in _MODES for part in text.split(","))
-
-
 def _form(volume: str, source: str, target: str, modes: str) -> tuple[str, str] | None:
     if not target.startswith("/") or any(ord(letter) < 32 for letter in volume) or (not source and volume[:1] == ":"):
         return f"{volume!r} is not SOURCE:TARGET[:OPTIONS]", "write it as in /srv/data:/data:ro"
@@ -81,8 +66,8 @@ def _form(volume: str, source: str, target: str, modes: str) -> tuple[str, str] 
         return f"{volume!r}: the target is the container's whole file system", "choose a target such as /data"
     if source and source[0] not in "/.~" and not _VOLUME.fullmatch(source):
         return f"{volume!r}: {source!r} is neither a path nor the name of a volume", "begin a folder's path with /"
-    if modes and not _is_mode(modes):
-        return f"{volume!r}: {modes!r} are not options of a mount", f"use some of {', '.join(sorted(_MODES))}"
+    if modes and not is_mode(modes):
+        return f"{volume!r}: {modes!r} are not options of a mount", f"use some of {', '.join(sorted(MODES))}"
     if {"ro", "rw"} <= set(modes.split(",")):
         return f"{volume!r} is both ro and rw", "leave one of them out"
     return None

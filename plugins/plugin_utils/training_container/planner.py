@@ -161,15 +161,11 @@ class TrainingContainerPlanner:
             profile = "" if wrong else seccomp_profile(desired, inputs.files)
             settings = wanted_settings(host, desired, found, inputs.cluster, container, profile=profile)
             node = Node(host, desired, found, settings, container)
-            refused = [*wrong, *_refusal(node)]
-            if refused:
-                refusals += refused
-                task_inputs[host] = {**_as_found(node), **_reach(node, hosts, facts)}
-                continue
             collected = Changes(ROLE, host)
             reasons = [] if unseen(found) else _compare(collected, node, inputs.digest_key)
-            if reasons and _is_barred(desired):
-                refusals.append(_barred(host, desired))
+            refused = [*wrong, *_refusal(node)] or list(_barred(node, reasons))
+            if refused:
+                refusals += refused
                 task_inputs[host] = {**_as_found(node), **_reach(node, hosts, facts)}
                 continue
             folders = _folders(node, inputs.digest_key) if reasons else []
@@ -209,17 +205,14 @@ def _refusal(node: Node) -> Iterator[Problem]:
         yield Problem(node.host, text, remedy)
 
 
-def _is_barred(role_vars: Mapping[str, Any]) -> bool:
-    """Whether Docker attaches no new container to the overlay on the node; one that runs stays. Seen with 26.1."""
-    return network_mode(role_vars) == OVERLAY and role_vars["swarm_availability"] in ("pause", "drain")
-
-
-def _barred(host: str, role_vars: Mapping[str, Any]) -> Problem:
-    text = (
-        f"swarm_availability is {role_vars['swarm_availability']}, and Docker attaches no new container to the overlay "
-        "on such a node"
-    )
-    return Problem(host, text, "leave it active until the container runs, and set it again then")
+def _barred(node: Node, reasons: Sequence[str]) -> Iterator[Problem]:
+    """Docker attaches no new container to the overlay of such a node; one that runs stays. Seen with 26.1."""
+    availability = node.role_vars["swarm_availability"]
+    if reasons and network_mode(node.role_vars) == OVERLAY and availability in ("pause", "drain"):
+        text = (
+            f"swarm_availability is {availability}, and Docker attaches no new container to the overlay on such a node"
+        )
+        yield Problem(node.host, text, "leave it active until the container runs, and set it again then")
 
 
 def _compare(changes: Changes, node: Node, key: str) -> list[str]:

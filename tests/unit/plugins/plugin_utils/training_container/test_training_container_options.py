@@ -172,9 +172,14 @@ def test_a_mount_whose_source_is_missing_is_refused() -> None:
 
 
 def test_the_sources_of_mounts_are_gathered() -> None:
-    desired = {**ROLE_VARS, VOLUMES: ["/data/:/data:ro", "/data:/again", "named:/named", "./x:/x"]}
+    desired = {**ROLE_VARS, VOLUMES: ["/data/:/data:ro", "/data:/again", "named:/named", "./x:/x", "/anonymous:ro"]}
     assert GATHERED.by_role_vars is not None
     assert [path for path in GATHERED.by_role_vars(desired)["folders"]["paths"] if "data" in path][-1:] == ["/data"]
+
+
+def test_a_volume_without_a_name_has_no_source_on_the_host() -> None:
+    absent = {"folders": {"/anonymous": {"real": "/anonymous", "state": "absent"}}}
+    assert list(problems({**ROLE_VARS, VOLUMES: ["/anonymous:ro"]}, absent, {})) == []
 
 
 def test_in_the_hosts_network_nothing_is_published() -> None:
