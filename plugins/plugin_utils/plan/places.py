@@ -17,6 +17,7 @@ from typing import Any
 from ...module_utils.owned.folders_io import PLACE
 from ...module_utils.owned.names import ETC, JOBS, PASSING
 from ...module_utils.owned.system_folders import is_below, normal, system_folder
+from .volumes import volume_parts
 
 ROOT, WORKSPACE, ASSETS = "cluster_root", "workspace_path", "assets_path"
 ENVIRONMENT, VOLUMES = "workspace_python_environment", "training_container_volumes"
@@ -126,10 +127,9 @@ def _real(path: str, real: Mapping[str, str]) -> str:
 def _writable(volumes: Any) -> Iterator[str]:
     """Yield the hosts' folders that are mounted for writing: neither volumes by name nor read-only ones."""
     for volume in volumes if isinstance(volumes, (list, tuple)) else ():
-        host, dummy, inside = str(volume).partition(":")
-        options = inside.partition(":")[2].split(",")
-        if host.startswith("/") and "ro" not in options:
-            yield host
+        source, dummy, options = volume_parts(str(volume))
+        if source.startswith("/") and "ro" not in options.split(","):
+            yield source
 
 
 def paths(values: Mapping[str, Any]) -> list[str]:

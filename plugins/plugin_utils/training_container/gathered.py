@@ -14,14 +14,12 @@ from ..deepspeed_launch.gathered import vscode_of
 from ..plan.gathered import Gathered
 from ..plan.owned import requested_folders
 from ..plan.places import paths
+from ..plan.volumes import volume_parts
 
 ROLE = "training_container"
 DEVICES = "training_container_devices"
 DEVICE = re.compile(r"(/[^:\x00-\x20\x7f]+)(?::(/[^:\x00-\x20\x7f]+))?(?::([rwm]{1,3}))?")
 """A device: on the host, in the container, and what is allowed there."""
-_MODE_WORDS = "rw ro z Z consistent delegated cached rprivate private rshared shared rslave slave nocopy"
-MODES = frozenset(_MODE_WORDS.split())
-"""https://docs.docker.com/reference/api/engine/ (HostConfig.Binds), as community.docker takes them."""
 
 
 def workspace_of(role_vars: Mapping[str, Any]) -> str:
@@ -50,18 +48,6 @@ def device_paths(role_vars: Mapping[str, Any]) -> list[str]:
     """Return the hosts' devices that are configured: facts say whether they are there."""
     found = (DEVICE.fullmatch(str(device)) for device in role_vars[DEVICES] or [])
     return [device.group(1) for device in found if device]
-
-
-def volume_parts(volume: str) -> tuple[str, str, str]:
-    """Return source, target and options, as community.docker parts them."""
-    parts = volume.split(":")
-    if len(parts) == 1 or (len(parts) == 2 and is_mode(parts[1])):
-        return "", parts[0], "".join(parts[1:])  # a volume without a name
-    return (parts[0], parts[1], ":".join(parts[2:])) if len(parts) <= 3 else (volume, "", "")
-
-
-def is_mode(text: str) -> bool:
-    return all(part in MODES for part in text.split(","))
 
 
 def volume_sources(role_vars: Mapping[str, Any]) -> list[str]:

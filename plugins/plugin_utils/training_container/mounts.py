@@ -14,7 +14,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ...module_utils.vscode.state import SERVER
-from .gathered import MODES, assets_of, extensions_of, is_mode, volume_parts
+from ..plan.volumes import MODES, is_mode, volume_parts
+from .gathered import assets_of, extensions_of
 
 CONFIGURATION, JOBS, WORKSPACE = "/etc/swarmspeed", "/jobs", "/workspace"
 NEEDED = ("/bin", "/etc", "/lib", "/lib64", "/sbin", "/usr")

@@ -144,7 +144,18 @@ def test_what_containers_write_is_apart_from_what_root_works_in(values: dict[str
 
 
 @pytest.mark.parametrize(
-    "volume", ["/srv:/srv:ro", "/srv:/srv:z,ro", "cache:/root/.cache", "/data:/data", "/srv/swarmspeed2:/x", "", "x"]
+    "volume",
+    [
+        "/srv:/srv:ro",
+        "/srv:/srv:z,ro",
+        "cache:/root/.cache",
+        "/data:/data",
+        "/srv/swarmspeed2:/x",
+        "/srv",
+        "/srv:z",
+        "",
+        "x",
+    ],
 )
 def test_a_volume_that_is_read_only_named_or_elsewhere_is_fine(volume: str) -> None:
     assert found(training_container_volumes=[volume]) == []
