@@ -30,7 +30,7 @@ NAME = hashlib.sha256(DATA).hexdigest()
 
 def link(program: str) -> SshLink:
     """A STAND-IN for ssh: a process that writes what the other node would send."""
-    return SshLink([sys.executable, "-c", f"import sys, struct\nout = sys.stdout.buffer\n{program}"])
+    return SshLink([sys.executable, "-c", f"import sys, struct\nout = sys.stdout.buffer\n{program}"], Path())
 
 
 FRAMES = {
@@ -68,7 +68,7 @@ def test_a_frame_costs_no_more_than_it_may() -> None:
         "import resource, sys\n"
         "from ansible_collections.swarmspeed.cluster.plugins.module_utils.transfer import spool_io\n"
         "before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
-        f"link = spool_io.SshLink([sys.executable, '-c', {sends!r}])\n"
+        f"link = spool_io.SshLink([sys.executable, '-c', {sends!r}], '.')\n"
         "try:\n    list(link.frames('x', 0))\nexcept spool_io.LinkLost:\n    pass\n"
         "link.close()\n"
         "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)\n"

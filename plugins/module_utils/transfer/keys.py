@@ -16,6 +16,8 @@ from typing import Any
 from ..common.untrusted_folder import FolderError, UntrustedFolder
 
 MARK = "swarmspeed-transfer"
+KEY, HOSTS = "key", "hosts"
+"""Files of a spool: the private key of this node, and the host keys of those that give."""
 LONGEST = 4 << 20
 """Bytes of a file authorized_keys that is read."""
 
@@ -29,14 +31,20 @@ def server_command(spool: str, python: str, account: str) -> str:
 def key_line(public_key: str, command: str, reader: str, run: str, until: float) -> str:
     """Return the line that lets a key run the command, and nothing else, for a while."""
     kind, key = public_key.split()[:2]
-    quoted = command.replace("\\", "\\\\").replace('"', '\\"')
+    quoted = _quoted(command)
     expiry = time.strftime("%Y%m%d%H%M", time.localtime(until))
     return f'restrict,expiry-time="{expiry}",command="{quoted}" {kind} {key} {MARK} {reader}.{run}'
 
 
+def _quoted(command: str) -> str:
+    """Return a command as sshd reads it between quotes, where a backslash stands for itself but before a quote."""
+    return command.replace('"', '\\"')
+
+
 def without_keys(text: str, spool: str) -> str:
     """Return the text of authorized_keys without the lines of this spool."""
-    ours = re.compile(rf" -B [^ ]*{re.escape(spool)}/serve\.py.* {MARK} [^ ]+$")
+    program = re.escape(_quoted(shlex.quote(f"{spool}/serve.py")))
+    ours = re.compile(rf' -B {program}".* {MARK} [^ ]+$')
     return "".join(line for line in text.splitlines(keepends=True) if not ours.search(line.rstrip("\r\n")))
 
 
@@ -84,15 +92,18 @@ def known_hosts(sources: list[Mapping[str, Any]]) -> str:
     return "".join(f"{source['name']} {' '.join(source['host_key'].split()[:2])}\n" for source in sources)
 
 
-def ssh_command(source: Mapping[str, Any], key: str, hosts: str) -> list[str]:
-    """Return the words that connect to a node that gives; nothing of the host's own configuration of ssh counts."""
+def ssh_command(source: Mapping[str, Any]) -> list[str]:
+    """Return the words that connect to a node that gives; nothing of the host's own configuration of ssh counts.
+
+    ssh runs in the spool, and its files are named from there: a path may hold what ssh would take for its own syntax.
+    """
     options = {
         "BatchMode": "yes",
         "IdentitiesOnly": "yes",
         "HostKeyAlias": source["name"],
         "HostKeyAlgorithms": "ssh-ed25519",
         "StrictHostKeyChecking": "yes",
-        "UserKnownHostsFile": hosts,
+        "UserKnownHostsFile": HOSTS,
         "GlobalKnownHostsFile": "/dev/null",
         "ConnectTimeout": "10",
         "ServerAliveInterval": "5",
@@ -104,4 +115,4 @@ def ssh_command(source: Mapping[str, Any], key: str, hosts: str) -> list[str]:
     }
     words = [word for key_, value in options.items() for word in ("-o", f"{key_}={value}")]
     where = ["-l", source["account"], "-p", str(source["port"])]
-    return ["ssh", "-T", "-F", "/dev/null", "-i", key, *where, *words, "--", source["address"], "read"]
+    return ["ssh", "-T", "-F", "/dev/null", "-i", KEY, *where, *words, "--", source["address"], "read"]

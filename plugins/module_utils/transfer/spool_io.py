@@ -36,11 +36,12 @@ _SET_PIPE_SIZE = 1031
 class SshLink:
     """A connection to the spool of another node."""
 
-    def __init__(self, command: list[str]) -> None:
+    def __init__(self, command: list[str], place: Path) -> None:
         self._words = tempfile.TemporaryFile()  # noqa: SIM115  # closed in close()
         program = find_program(command[0]) or command[0]
         self._process = subprocess.Popen(
             [program, *command[1:]],
+            cwd=place,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._words,
@@ -104,7 +105,7 @@ class SpoolIO:
         self.state: dict[str, Any] = {}
 
     def connect(self, source: Mapping[str, Any]) -> SshLink:
-        return SshLink(ssh_command(source, f"{self._place}/key", f"{self._place}/hosts"))
+        return SshLink(ssh_command(source), self._place)
 
     def alive(self) -> None:
         if time.monotonic() - self._beaten >= 1.0:

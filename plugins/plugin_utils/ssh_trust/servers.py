@@ -9,6 +9,7 @@ root's ``authorized_keys``; the configuration is a file beside the system's.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -91,9 +92,9 @@ def configuration(requested: Request) -> ManagedFile:
     lines += [
         f"Match localuser root originalhost {','.join(requested.hosts)}",
         "  User root",
-        f"  IdentityFile {requested.cluster_key}",
+        f"  IdentityFile {_word(requested.cluster_key)}",
         "  IdentitiesOnly yes",
-        f"  UserKnownHostsFile {requested.ssh}/known_hosts",
+        f"  UserKnownHostsFile {_word(f'{requested.ssh}/known_hosts')}",
         "  GlobalKnownHostsFile /dev/null",
         "  StrictHostKeyChecking yes",
         "  PasswordAuthentication no",
@@ -104,6 +105,14 @@ def configuration(requested: Request) -> ManagedFile:
         "  LogLevel ERROR",
     ]
     return ManagedFile(configuration_path(requested.cluster), "".join(f"{line}\n" for line in lines))
+
+
+def _word(path: str) -> str:
+    """Return a path as ssh_config(5) takes it: blanks, quotes and % have a meaning there."""
+    if re.fullmatch(r"[\w./@+:,-]+", path, re.ASCII):
+        return path
+    escaped = path.replace("%", "%%").replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
 
 
 def _host_key(host: str, files: Mapping[str, Any]) -> str:

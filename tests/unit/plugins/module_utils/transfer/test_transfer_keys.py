@@ -6,6 +6,8 @@
 from __future__ import annotations
 
 import os
+import re
+import shlex
 from pathlib import Path
 
 import pytest
@@ -20,7 +22,7 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.transfer.keys i
     with_keys,
     without_keys,
 )
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.growth import peak_memory
@@ -49,6 +51,21 @@ def test_only_lines_of_this_spool_are_removed() -> None:
     text = with_keys(MINE.rstrip("\n"), [line(), other, line(account="debian")])
     assert text == MINE + "".join(f"{one}\n" for one in (line(), other, line(account="debian")))
     assert without_keys(text, SPOOL) == MINE + other + "\n"
+
+
+@given(
+    st.text(st.characters(codec="utf-8", exclude_categories=["Cc"], exclude_characters="\x85\u2028\u2029"), min_size=1)
+)
+@example("srv/swarm speed, 100% é'")
+@example('a\\b\\"c\'\\"')
+def test_sshd_runs_the_command_whatever_the_folder_is_named(name: str) -> None:
+    spool = f"/{name}"
+    text = with_keys(MINE, [line(spool, account="debian")])
+    # As OpenSSH's opt_dequote() reads it: a backslash counts before a quote alone.
+    value = re.match(r'.*?command="((?:\\"|[^"])*)" ssh-ed25519 BBBB ', text[len(MINE) :])
+    assert value is not None
+    assert shlex.split(value[1].replace('\\"', '"')) == ["sudo", "-n", "/usr/bin/python3", "-B", f"{spool}/serve.py"]
+    assert without_keys(text, spool) == MINE
 
 
 @given(st.text(st.characters(codec="utf-8", exclude_characters="\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029")))
@@ -99,7 +116,7 @@ def test_a_file_of_a_third_account_is_refused(tmp_path: Path) -> None:
 def test_the_hosts_key_is_pinned_and_nothing_of_the_hosts_configuration_counts() -> None:
     source = {"name": "lab1", "address": "10.0.0.1", "port": 2222, "account": "root", "host_key": "ssh-ed25519 H c\n"}
     assert known_hosts([source]) == "lab1 ssh-ed25519 H\n"
-    words = ssh_command(source, "/s/key", "/s/hosts")
+    words = ssh_command(source)
     options = {words[number + 1] for number, word in enumerate(words) if word == "-o"}
     assert options == {
         "BatchMode=yes",
@@ -107,7 +124,7 @@ def test_the_hosts_key_is_pinned_and_nothing_of_the_hosts_configuration_counts()
         "HostKeyAlias=lab1",
         "HostKeyAlgorithms=ssh-ed25519",
         "StrictHostKeyChecking=yes",
-        "UserKnownHostsFile=/s/hosts",
+        "UserKnownHostsFile=hosts",
         "GlobalKnownHostsFile=/dev/null",
         "ConnectTimeout=10",
         "ServerAliveInterval=5",
@@ -116,5 +133,5 @@ def test_the_hosts_key_is_pinned_and_nothing_of_the_hosts_configuration_counts()
         "Ciphers=^aes128-gcm@openssh.com",
         "LogLevel=ERROR",
     }
-    assert words[:10] == ["ssh", "-T", "-F", "/dev/null", "-i", "/s/key", "-l", "root", "-p", "2222"]
+    assert words[:10] == ["ssh", "-T", "-F", "/dev/null", "-i", "key", "-l", "root", "-p", "2222"]
     assert words[-3:] == ["--", "10.0.0.1", "read"]

@@ -136,6 +136,20 @@ def test_ssh_reads_it_so(tmp_path: Path) -> None:
     assert requested(THIRD)["hostname"] == THIRD  # of other users nothing is changed
 
 
+@pytest.mark.skipif(not shutil.which("ssh"), reason="ssh is not installed")
+@pytest.mark.parametrize("root", ["/srv/swarm speed, 100% é'", '/srv/q"x\\y', "/srv/a#b"])
+def test_ssh_finds_the_keys_whatever_the_folder_is_named(root: str, tmp_path: Path) -> None:
+    made = plan(servers(), **REQUESTED, cluster_root=root)
+    file = tmp_path / "ssh_config"
+    text = contents(made, SECOND)[FRAGMENT]
+    file.write_text(text.replace("localuser root", f"localuser {getpass.getuser()}"), encoding="utf-8")
+    printed = subprocess.run(["ssh", "-G", "-F", str(file), THIRD], check=True, capture_output=True, text=True).stdout
+    place = f"{root}/etc/ssh"
+    assert f"\nuserknownhostsfile {place}/known_hosts\n" in printed
+    # ssh replaces %% by % later, when it reads the key.
+    assert f"\nidentityfile {KEY.replace(SSH, place)}\n" in printed.replace("%%", "%")
+
+
 def test_folders_that_exist_keep_their_mode_and_others_are_made() -> None:
     assert not {"/root/.ssh", "/etc/ssh/ssh_config.d"} & {
         change.what for change in plan(with_key(), **REQUESTED).changes
