@@ -29,10 +29,11 @@ _FETCH = (
 _THROUGH_PROXY = f'{_FETCH} --proxy "$1" --trusted-host mirror.invalid --index-url http://mirror.invalid/simple einops'
 _APT = (
     'printf "%s" "deb [trusted=yes] $source ./" > apt.list; rm -rf lists; mkdir -p lists/partial; '
-    "apt-get update --error-on=any -o Dir::Etc::SourceList=$PWD/apt.list -o Dir::Etc::SourceParts=- "
-    '-o Dir::State::Lists=$PWD/lists -o Acquire::http::Proxy="$proxy"; '
-    "apt-cache show -o Dir::Etc::SourceList=$PWD/apt.list -o Dir::Etc::SourceParts=- -o Dir::State::Lists=$PWD/lists "
-    "-o Dir::Cache::pkgcache= -o Dir::Cache::srcpkgcache= swarmspeed-boundary"
+    # Without the host's cache: another apt may write it meanwhile.
+    'options="-o Dir::Etc::SourceList=$PWD/apt.list -o Dir::Etc::SourceParts=- -o Dir::State::Lists=$PWD/lists '
+    '-o Dir::Cache::pkgcache= -o Dir::Cache::srcpkgcache="; '
+    'apt-get update --error-on=any $options -o Acquire::http::Proxy="$proxy"; '
+    "apt-cache show $options swarmspeed-boundary"
 )
 _FOLDER = 'mkdir -p files; cd files; mkdir -p -- "./$1"; test -d "./$1"; rmdir -- "./$1"'
 _SAME = '[ "$found" = "$1." ]'

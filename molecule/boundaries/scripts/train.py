@@ -16,8 +16,7 @@ import torch.distributed as dist
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--local_rank", type=int)
-    parser.add_argument("words", nargs="*")
-    args = deepspeed.add_config_arguments(parser).parse_args()
+    args = deepspeed.add_config_arguments(parser).parse_known_args([word for word in sys.argv[1:] if word != "--"])[0]
     deepspeed.init_distributed("gloo")
     torch.manual_seed(7)
     model = torch.nn.Linear(8, 1)
@@ -29,7 +28,8 @@ def main() -> None:
         engine.step()
         if dist.get_rank() == 0:
             print(f"step {step}/3 loss {float(loss):.4f}", flush=True)
-    seen = {"environment": dict(os.environ), "words": args.words, "world_size": dist.get_world_size()}
+    words = [word for word in sys.argv[1:] if not word.startswith("--local_rank=")]  # as DeepSpeed's launcher adds it
+    seen = {"environment": dict(os.environ), "words": words, "world_size": dist.get_world_size()}
     Path("seen").mkdir(exist_ok=True)
     (Path("seen") / f"rank-{dist.get_rank()}.json").write_text(json.dumps(seen), encoding="utf-8")
     dist.destroy_process_group()

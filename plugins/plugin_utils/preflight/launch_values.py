@@ -46,6 +46,7 @@ def check_launch_values(inventory: Inventory) -> Iterator[Problem]:
     yield from _environment(inventory)
     yield from _secrets(inventory)
     yield from _transport(inventory)
+    yield from _lost_arguments(inventory)
     yield from _restart(inventory)
 
 
@@ -194,15 +195,35 @@ def _transport(inventory: Inventory) -> Iterator[Problem]:
             + inventory.where(hosts),
             f"set {PREFIX}transport: direct",
         )
-    given: Mapping[str, Any] = inventory.values(PREFIX + "args")
+
+
+def _lost_arguments(inventory: Inventory) -> Iterator[Problem]:
+    """Arguments that would not reach the script."""
+    words = {host: _words(value) for host, value in inventory.values(PREFIX + "args").items()}
     hosts = [host for host, value in inventory.values(PREFIX + "transport").items() if value == "pdsh"]
-    hosts = [host for host in hosts if isinstance(given.get(host), (list, tuple)) and "" in given[host]]
+    hosts = [host for host in hosts if "" in words.get(host, [])]
     if hosts:
         yield Problem(
             PREFIX + "args",
             f"has an empty argument, with which pdsh loses those after it{inventory.where(hosts)}",
             f"leave it out, or set {PREFIX}transport: direct",
         )
+    hosts = [host for host, value in inventory.values(PREFIX + "launcher").items() if value != "per_node"]
+    hosts = [host for host in hosts if words.get(host, [])[:1] == ["--"]]
+    if hosts:
+        yield Problem(
+            PREFIX + "args",
+            f"begins with --, which the launcher takes for itself{inventory.where(hosts)}",
+            f"put another argument before it, or set {PREFIX}launcher: per_node",
+        )
+
+
+def _words(value: Any) -> list[str]:
+    try:
+        words = words_of(value)
+    except WordsError:  # reported by the check of values
+        return []
+    return [str(word) for word in words] if isinstance(words, (list, tuple)) else []
 
 
 def _restart(inventory: Inventory) -> Iterator[Problem]:

@@ -60,6 +60,16 @@ def test_an_empty_argument_is_lost_by_pdsh_with_those_after_it() -> None:
     assert (problem.subject, problem.fatal) == ("deepspeed_launch_args", True)
     assert problem.text == "has an empty argument, with which pdsh loses those after it"
     assert found(**given) == [] == found(transport="pdsh", args=["--name=", "x"])
+    assert found(transport="pdsh", args="--name '' --lr 1") == [problem]
+
+
+@pytest.mark.parametrize("launcher", ["deepspeed", "torchrun"])
+@pytest.mark.parametrize("given", [["--", "a"], "-- a", ["--"]])
+def test_argparse_of_the_launcher_drops_two_dashes_before_the_first_argument(launcher: str, given: Any) -> None:
+    (problem,) = found(launcher=launcher, args=given)
+    assert (problem.subject, problem.fatal) == ("deepspeed_launch_args", True)
+    assert problem.text == "begins with --, which the launcher takes for itself"
+    assert found(launcher="per_node", args=given) == [] == found(launcher=launcher, args=["a", "--", "b"])
 
 
 @pytest.mark.parametrize("launcher", ["torchrun", "per_node"])
