@@ -86,6 +86,7 @@ SCRIPTS = {
     "file_name": _FOLDER,
     # Software
     "apt_package": 'apt-get --simulate install -- "$1"',
+    "dpkg_package": 'apt-get --simulate install -- "$1"; dpkg-query -W -- "${1%%=*}"',
     "apt_version": 'apt-get --simulate install "bc=$1*"',
     "python_command": 'apt-get --simulate install -- "$1"',
     "python_version": f'{_FETCH} --no-index --find-links {PLACE} "einops!=$1"',

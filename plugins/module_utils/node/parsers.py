@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 import hashlib
 import io
 from typing import Any
@@ -41,15 +42,32 @@ def parse_meminfo(text: str) -> int:
     return 0
 
 
+def package_name(wanted: str) -> str:
+    """Return what dpkg calls a package that apt-get(8) knows as ``name[:architecture][=version]``."""
+    return wanted.partition("=")[0]
+
+
 def parse_dpkg(text: str, wanted: list[str]) -> dict[str, str | None]:
-    """Return the installed version of each wanted package, or None, from lines ``name<TAB>status<TAB>version``."""
+    """Return the installed version of each wanted package, or None where it is not the one that is wanted.
+
+    Lines are ``name<TAB>status<TAB>version<TAB>architecture``.
+    """
     versions: dict[str, str | None] = dict.fromkeys(wanted)
     for line in text.splitlines():
-        name, dummy, rest = line.partition("\t")
-        status, dummy, version = rest.partition("\t")
-        if name in versions and status.strip()[1:2] == "i":
-            versions[name] = version.strip() or None
+        name, status, version, architecture = [field.strip() for field in [*line.split("\t"), "", "", ""][:4]]
+        if status[1:2] == "i" and version:
+            versions.update(dict.fromkeys((one for one in wanted if _is_it(one, name, architecture, version)), version))
     return versions
+
+
+def _is_it(wanted: str, name: str, architecture: str, version: str) -> bool:
+    requested, dummy, version_requested = wanted.partition("=")
+    requested_name, dummy, requested_architecture = requested.partition(":")
+    return (
+        name == requested_name
+        and (requested_architecture in ("", architecture) or architecture == "all")
+        and fnmatch.fnmatchcase(version, version_requested or "*")
+    )
 
 
 def parse_sockets(text: str, protocol: str) -> dict[str, int]:

@@ -34,6 +34,7 @@ from .parsers import (
     image_facts,
     managed_block,
     network_facts,
+    package_name,
     parse_dpkg,
     parse_meminfo,
     parse_os_release,
@@ -89,13 +90,12 @@ def disk_facts(paths: list[str]) -> dict[str, dict[str, int]]:
 
 
 def package_facts(names: list[str]) -> dict[str, str | None]:
-    """Return the installed version of each package, or None."""
+    """Return the installed version of each package, or None. Names may have architecture and version, as for apt."""
     program = find_program("dpkg-query")
     if not names or program is None:
         return dict.fromkeys(names)
-    answer = run_program(
-        [program, "-W", "-f", "${Package}\t${db:Status-Abbrev}\t${Version}\n", *names], COMMAND_TIMEOUT
-    )
+    form = "${Package}\t${db:Status-Abbrev}\t${Version}\t${Architecture}\n"
+    answer = run_program([program, "-W", "-f", form, *map(package_name, names)], COMMAND_TIMEOUT)
     if answer.rc not in (0, 1):  # 1: one of the names is not known; the others are still listed
         raise NodeError(f"dpkg-query ended with status {answer.rc} and printed: {answer.text}. Run it on this host.")
     return parse_dpkg(answer.stdout, names)

@@ -424,6 +424,12 @@ KINDS: dict[str, Kind] = {
         "git",
         pattern=r"[a-z0-9][a-z0-9+.-]+(?::[a-z0-9-]+)?(?:(?:=|/)[A-Za-z0-9.+:~*-]+)?",
     ),
+    # Of an installed package dpkg does not know the release that it came from.
+    "dpkg_package": Kind(
+        "the name of a Debian package, without a release",
+        "git",
+        pattern=r"[a-z0-9][a-z0-9+.-]+(?::[a-z0-9-]+)?(?:=[A-Za-z0-9.+:~*-]+)?",
+    ),
     "apt_version": Kind(
         "a version of a Debian package, or the beginning of one", "27.5", pattern=r"[0-9][A-Za-z0-9.+:~-]*"
     ),

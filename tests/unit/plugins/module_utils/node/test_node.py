@@ -72,6 +72,25 @@ def test_dpkg_counts_only_what_is_installed() -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("wanted", "expected"),
+    [
+        ("libc6", "2.36-9+deb12u10"),
+        ("libc6:amd64", "2.36-9+deb12u10"),
+        ("libc6:i386", None),
+        ("libc6=2.36-*", "2.36-9+deb12u10"),
+        ("libc6:amd64=2.36-9+deb12u10", "2.36-9+deb12u10"),
+        ("libc6=2.3", None),
+        ("tzdata:amd64", "2025b"),  # one for all
+        ("libc6=", "2.36-9+deb12u10"),
+        ("libc", None),
+    ],
+)
+def test_a_package_is_there_with_the_architecture_and_the_version_that_are_asked(wanted: str, expected: str) -> None:
+    text = "libc6\tii \t2.36-9+deb12u10\tamd64\nlibc6\trc \t2.36\ti386\ntzdata\tii \t2025b\tall\n"
+    assert node.parse_dpkg(text, [wanted]) == {wanted: expected}
+
+
 SOCKETS = """\
   sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode
    0: 0100007F:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 1 1 0 100 0 0 10 0

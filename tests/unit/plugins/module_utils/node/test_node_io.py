@@ -76,6 +76,8 @@ def test_packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     dpkg(tmp_path, monkeypatch, "printf 'rsync\\tii \\t3.2\\n'; echo 'no packages found matching zz' >&2; exit 1")
     assert node_io.package_facts(["rsync", "zz"]) == {"rsync": "3.2", "zz": None}
     assert (tmp_path / "arguments").read_text().split("\n")[-3:] == ["rsync", "zz", ""]
+    assert node_io.package_facts(["rsync=3.*", "zz:amd64=1"]) == {"rsync=3.*": "3.2", "zz:amd64=1": None}
+    assert (tmp_path / "arguments").read_text().split("\n")[-3:] == ["rsync", "zz:amd64", ""]
 
 
 def test_no_package_is_asked_for_in_vain(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -63,6 +63,13 @@ def test_whatever_is_compared_is_gathered(tmp_path: Path) -> None:
     assert found["packages"] == ["python3", "python3-venv", "python3-dev", "g++", "make", "numactl", "git"]
 
 
+def test_the_release_of_a_package_cannot_be_compared_with_what_is_installed() -> None:
+    given: dict[str, Any] = {"workspace_apt_packages": ["git/bookworm-backports", "bc=1.07*"]}
+    (refusal,) = plan(host(packages={}), **WITH, **given).refusals
+    assert refusal.text.startswith("workspace_apt_packages: git/bookworm-backports has a release")
+    assert plan(host(packages={}), **given).refusals == ()
+
+
 def test_of_a_node_without_code_and_environment_only_the_folder_is_named() -> None:
     """Below it no link is followed, whatever file another role has node_facts read."""
     folders = {"cluster": "lab", "root": ROOT, "paths": [ROOT, PATH]}
