@@ -310,5 +310,5 @@ def variables(**values: Any) -> tuple[str, str]:
 
 def job(name: str = "digits", folder: str = JOBS) -> dict[str, Any]:
     """Return a job's state file. One that runs on the hosts themselves lies in another folder."""
-    state: dict[str, Any] = json.loads(on("lab1", f"cat {folder}/{name}/state.json"))
+    state: dict[str, Any] = json.loads(on("lab1", f"cat {shlex.quote(folder)}/{name}/state.json"))
     return state

@@ -47,7 +47,7 @@ def test_the_engine_has_taken_the_containers_options(name: str) -> None:
     }
     assert {option.upper().removeprefix("CAP_") for option in host["CapAdd"]} >= {"NET_RAW", "SYS_NICE"}
     assert any("SCMP_ACT_ALLOW" in option for option in host["SecurityOpt"])
-    assert host["PortBindings"]["65535/tcp"] == [{"HostIp": "", "HostPort": "2"}]
+    assert host["PortBindings"]["65535/tcp"] == [{"HostIp": "0.0.0.0", "HostPort": "2"}]
     assert set(host["GroupAdd"]) == {"video", "2147483647"}
     assert host["RestartPolicy"]["Name"] == "unless-stopped"
     assert found["Config"]["Image"] == HIGHEST["training_image_name"]
@@ -83,7 +83,7 @@ def test_the_host_has_taken_its_settings(name: str) -> None:
     for parameter, value in HIGHEST["host_sysctls"].items():
         assert on(name, f"sysctl -n {parameter}").split() == str(value).split()
     on(name, "dpkg-query --show bc libc6 g++")
-    assert HIGHEST["host_pip_index"] in on(name, "cat /root/.config/pip/pip.conf /etc/pip.conf 2>/dev/null || true")
+    assert HIGHEST["host_pip_index"] in on(name, "cat /etc/xdg/pip/pip.conf")
     assert "nofile" in on(name, "cat /etc/security/limits.d/*swarmspeed*")
 
 
@@ -115,7 +115,7 @@ def test_stop_and_teardown_leave_nothing() -> None:
     playbook("teardown", *arguments("highest")).done(change=True)
     for name in NODES:
         assert not [found for found in containers(name) if found.startswith(CLUSTER)]
-        assert HIGHEST["training_image_name"] not in image_names(name)
+        assert HIGHEST["training_image_name"] in image_names(name)  # training_image_source: present
         gone = [HIGHEST["workspace_path"], f"{HIGHEST['assets_path']}/A._-9", f"{ROOT_FOLDER}/jobs"]
         for path in gone:
             assert on(name, f"test -e {shlex.quote(str(path))} && echo there || echo gone").strip() == "gone"
