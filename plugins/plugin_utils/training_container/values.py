@@ -23,12 +23,15 @@ from .mounts import wrong_volumes
 SECURITY_OPTS = "training_container_security_opts"
 PORTS, GROUPS = "training_container_published_ports", "training_container_groups"
 VOLUMES, SYSCTLS = "training_container_volumes", "training_container_sysctls"
+NETWORK_MODE, IPC_MODE = "cluster_network_mode", "training_container_ipc_mode"
 READ = (
-    *(SECURITY_OPTS, PORTS, VOLUMES, SYSCTLS),
-    *("cluster_network_mode", "cluster_root", "assets_sources", "assets_path", "deepspeed_launch_vscode_extensions"),
+    *(SECURITY_OPTS, PORTS, VOLUMES, SYSCTLS, NETWORK_MODE, IPC_MODE),
+    *("cluster_root", "assets_sources", "assets_path", "deepspeed_launch_vscode_extensions"),
 )
 """The variables that are read here."""
 
+_SHARED = {NETWORK_MODE: ("net.",), IPC_MODE: ("kernel.", "fs.mqueue.")}
+"""Which kernel parameters a container shares with the host, by the variable that says so."""
 _PORT = re.compile(r"(?:(\d+(?:\.\d+){3}|\[[0-9A-Fa-f:.]+\]):)?(\d{1,5}):(\d{1,5})(?:/(tcp|udp|sctp))?", re.ASCII)
 
 
@@ -52,10 +55,11 @@ def entries(values: Mapping[str, Any], name: str) -> list[str]:
 def wrong_values(values: Mapping[str, Any]) -> Iterator[Wrong]:
     """Yield what cannot work on any host, from a host's variables; one that is not known is not judged."""
     yield from _ports(values)
-    of_network = [name for name in mapping(values.get(SYSCTLS)) if str(name).startswith("net.")]
-    if of_network and values.get("cluster_network_mode") == "host":
-        text = f"with cluster_network_mode: host {', '.join(of_network)} would be the host's own, which Docker refuses"
-        yield Wrong(SYSCTLS, text, "set it in host_sysctls")
+    for variable, beginnings in _SHARED.items():
+        names = [str(name) for name in mapping(values.get(SYSCTLS)) if str(name).startswith(beginnings)]
+        if names and values.get(variable) == "host":
+            text = f"with {variable}: host {', '.join(names)} would be the host's own, which Docker refuses"
+            yield Wrong(SYSCTLS, text, "set it in host_sysctls")
     for volume in wrong_volumes(entries(values, VOLUMES), values):
         yield Wrong(VOLUMES, *volume)
 
@@ -72,7 +76,7 @@ def _ports(values: Mapping[str, Any]) -> Iterator[Wrong]:
         if rest == others and _meet(first, second):
             text = f"{one!r} and {other!r} use the same port of the host"
             yield Wrong(PORTS, text, "publish one of them at another port")
-    if ports and values.get("cluster_network_mode") == "host":
+    if ports and values.get(NETWORK_MODE) == "host":
         text = "with cluster_network_mode: host there is nothing to publish, as each port is the host's own"
         yield Wrong(PORTS, text, f"leave {PORTS} out")
 

@@ -26,6 +26,7 @@ SECCOMP, PID = "training_container_seccomp_profile", "training_container_pid_mod
 PORTS, DEVICES, GROUPS = (f"training_container_{name}" for name in ("published_ports", "devices", "groups"))
 OPTIONS, VOLUMES = "training_container_security_opts", "training_container_volumes"
 SHM_SIZE, SYSCTLS = "training_container_shm_size", "training_container_sysctls"
+IPC_MODE = "training_container_ipc_mode"
 FILE = "text:profiles/mpi.json"
 PROFILE = json.dumps({"defaultAction": "SCMP_ACT_ERRNO", "syscalls": []}, indent=2)
 FILES = {FILE: PROFILE}
@@ -141,6 +142,12 @@ def test_what_is_no_profile(text: str, why: str) -> None:
             {SYSCTLS: {"net.core.somaxconn": 1024, "kernel.shmmax": 1}, "cluster_network_mode": "host"},
             f"{SYSCTLS}: with cluster_network_mode: host net.core.somaxconn would be the host's own, which Docker "
             "refuses",
+            "set it in host_sysctls",
+        ),
+        (
+            {SYSCTLS: {"net.core.somaxconn": 1, "kernel.sem": "1 1 1 1", "fs.mqueue.msg_max": 9}, IPC_MODE: "host"},
+            f"{SYSCTLS}: with training_container_ipc_mode: host kernel.sem, fs.mqueue.msg_max would be the host's own, "
+            "which Docker refuses",
             "set it in host_sysctls",
         ),
         (
