@@ -224,7 +224,7 @@ def test_what_a_node_says_of_its_images() -> None:
                 assert text.isprintable() and len(text) < 5000
             for part in made["parts"].values():
                 for source in part["sources"]:
-                    words = ssh_command(source, "/s/key", "/s/hosts")
+                    words = ssh_command(source)
                     assert MARK not in " ".join(words)
                     assert words[words.index("-l") + 1 :: 1][0][0] != "-"
                 assert len(known_hosts(part["sources"]).splitlines()) == len(part["sources"])

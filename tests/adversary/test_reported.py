@@ -161,7 +161,7 @@ def test_a_node_gives_every_later_nodes_ssh_an_option() -> None:
 def test_no_word_of_ssh_that_comes_from_a_node_can_be_an_option() -> None:
     """Whatever the controller let through: an account is an option's value, an address follows the end of options."""
     source = {"name": "gpu1", "address": "-oProxyCommand=x", "port": 22, "account": "-oProxyCommand=y", "host_key": KEY}
-    words = ssh_command(source, "/s/key", "/s/hosts")
+    words = ssh_command(source)
     assert words[words.index("-oProxyCommand=y") - 1] == "-l"
     assert words[words.index("-oProxyCommand=x") - 1] == "--"
 

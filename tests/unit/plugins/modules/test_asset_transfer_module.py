@@ -121,7 +121,7 @@ def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Cluster
     (tmp_path / ".ssh").mkdir()
     (tmp_path / ".ssh" / "authorized_keys").write_text(MINE)
 
-    def connect(source: Mapping[str, Any], key: str, hosts: str) -> list[str]:
+    def connect(source: Mapping[str, Any]) -> list[str]:
         return [sys.executable, "-B", str(tmp_path / source["name"] / "spool" / "serve.py")]
 
     monkeypatch.setattr(spool_io, "ssh_command", connect)
