@@ -194,7 +194,7 @@ def test_bad_input_is_one_sentence_before_anything_is_changed(
 
 def test_a_digest_that_differs_leaves_nothing(made: Site) -> None:
     source = {"name": "other", "url": f"{made.hub.address}/files/words.txt", "sha256": "0" * 64}
-    made.run(source).refused("has SHA-256", f"and {'0' * 64} is requested.")
+    made.run(source).refused("has SHA-256", f"but {'0' * 64} is requested.")
     assert not any(node(name).file(f"{ROOT}/other").exists for name in NODES)
     assert not list((made.folder / "cache/blobs").glob("*.part"))
 
