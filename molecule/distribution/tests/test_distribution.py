@@ -145,7 +145,8 @@ def test_an_image_for_another_architecture_is_refused_before_anything_travels() 
     build("5", low=24)
     program = node("lab1").run("docker save %s | python3 -c %s %s | docker load", f"{REPOSITORY}:5", ARM, image)
     assert program.rc == 0, program.stderr
-    distribute(image).refused(f"The image was not transferred. lab1: the image {image} is built for arm64, ", "Remedy: ")
+    not_for = f"lab1: the image {image} is built for arm64, "
+    distribute(image).refused(f"The image was not transferred. {not_for}", "Remedy: ")
     assert not any(has(name, image) for name in ("lab2", "lab3"))
     assert [left(name) for name in NODES] == [[], [], []]
 
