@@ -16,7 +16,9 @@ description:
   - Run through an action plugin of the same name, which adds the offset of the node's clock.
 options:
   packages:
-    description: Debian packages whose installed version is wanted.
+    description:
+      - Debian packages whose installed version is wanted. With an architecture or a version, as in C(libc6:amd64) and
+        C(bc=1.07*), only such a one counts.
     type: list
     elements: str
     default: []

@@ -28,7 +28,9 @@ def main() -> None:
         engine.step()
         if dist.get_rank() == 0:
             print(f"step {step}/3 loss {float(loss):.4f}", flush=True)
-    words = [word for word in sys.argv[1:] if not word.startswith("--local_rank=")]  # as DeepSpeed's launcher adds it
+    # Without what is added to the user's: a rank by DeepSpeed's launcher, and the configuration at the end.
+    words = [word for word in sys.argv[1:] if not word.startswith("--local_rank=")]
+    words = words[:-2] if words[-2:] == ["--deepspeed_config", args.deepspeed_config] else words
     seen = {"environment": dict(os.environ), "words": words, "world_size": dist.get_world_size()}
     Path("seen").mkdir(exist_ok=True)
     (Path("seen") / f"rank-{dist.get_rank()}.json").write_text(json.dumps(seen), encoding="utf-8")

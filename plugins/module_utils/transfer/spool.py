@@ -27,7 +27,7 @@ from ..common.command_io import find_program, run_program
 from ..common.private_folder import make_private
 from ..common.untrusted_folder import FolderError
 from . import serve as image_serve
-from .keys import key_line, known_hosts, rewrite, server_command, with_keys, without_keys
+from .keys import HOSTS, KEY, key_line, known_hosts, rewrite, server_command, with_keys, without_keys
 from .lock import held_by, holder
 from .lock import take as take_lock
 from .lock import write as write_lock
@@ -119,7 +119,7 @@ class SpoolTransfer:
 
     def _make_key(self) -> None:
         program = find_program("ssh-keygen") or "ssh-keygen"
-        made = run_program([program, "-q", "-t", "ed25519", "-N", "", "-f", str(self.place / "key")], 30)
+        made = run_program([program, "-q", "-t", "ed25519", "-N", "", "-f", str(self.place / KEY)], 30)
         if made.rc:
             raise OSError(f"ssh-keygen: {made.text}")
 
@@ -177,7 +177,7 @@ class SpoolTransfer:
             part = read_json(self.place / "part")
             if part:
                 return part
-            if not allowed and (self.place / "hosts").exists():
+            if not allowed and (self.place / HOSTS).exists():
                 until, allowed = time.monotonic() + self.request_limit, True
             self.system.alive()
             time.sleep(0.05)
@@ -228,7 +228,7 @@ class SpoolTransfer:
     def allow(self, part: dict[str, Any]) -> None:
         """Let the readers in."""
         self.check_mine()
-        (self.place / "hosts").write_text(known_hosts(part["sources"]), encoding="utf-8")
+        (self.place / HOSTS).write_text(known_hosts(part["sources"]), encoding="utf-8")
         python = sys.executable or find_program("python3") or "python3"
         command = server_command(str(self.place), python, self.account)
         until = time.time() + 1800 + part["bytes"] // SLOWEST + 3600

@@ -31,6 +31,7 @@ _PATH = rf"[a-z0-9]+(?:{_SEPARATED}[a-z0-9]+)*"
 _LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?"
 _REGISTRY = rf"(?:{_LABEL}(?:\.{_LABEL})*|\[[0-9A-Fa-f:.]+\])(?::[0-9]{{1,5}})?"
 _REPOSITORY = rf"(?:{_REGISTRY}/)?{_PATH}(?:/{_PATH})*"
+_PACKAGE = r"[a-z0-9][a-z0-9+.-]+(?::[a-z0-9-]+)?(?:{0}[A-Za-z0-9.+:~*-]+)?"
 _VERSION = (
     r"v?(?:[0-9]+!)?[0-9]+(?:\.[0-9]+)*(?:[-_.]?(?:a|b|c|rc|alpha|beta|pre|preview)[-_.]?[0-9]*)?"
     r"(?:-[0-9]+|[-_.]?(?:post|rev|r)[-_.]?[0-9]*)?(?:[-_.]?dev[-_.]?[0-9]*)?(?:\+[a-z0-9]+(?:[-_.][a-z0-9]+)*)?"
@@ -422,13 +423,13 @@ KINDS: dict[str, Kind] = {
     "apt_package": Kind(
         "the name of a Debian package",
         "git",
-        pattern=r"[a-z0-9][a-z0-9+.-]+(?::[a-z0-9-]+)?(?:(?:=|/)[A-Za-z0-9.+:~*-]+)?",
+        pattern=_PACKAGE.format("(?:=|/)"),
     ),
     # Of an installed package dpkg does not know the release that it came from.
     "dpkg_package": Kind(
         "the name of a Debian package, without a release",
         "git",
-        pattern=r"[a-z0-9][a-z0-9+.-]+(?::[a-z0-9-]+)?(?:=[A-Za-z0-9.+:~*-]+)?",
+        pattern=_PACKAGE.format("="),
     ),
     "apt_version": Kind(
         "a version of a Debian package, or the beginning of one", "27.5", pattern=r"[0-9][A-Za-z0-9.+:~-]*"

@@ -237,10 +237,11 @@ def _plan_environment(host: _Host, inputs: Inputs) -> None:
 def _plan_packages(host: _Host, wanted: Environment) -> None:
     installed = host.part("packages")
     requested = apt_packages(wanted.python, texts(host.role_vars["workspace_apt_packages"]))
-    for name in (name for name in requested if "/" in name):
+    for name in requested:
         # training_image_apt_packages, of which it has its default, goes to apt-get in a build, which takes a release.
-        text = f"workspace_apt_packages: {name} has a release, which dpkg does not know of an installed package"
-        host.refuse(text, "write the name alone, or name=version")
+        if "/" in name:
+            text = f"workspace_apt_packages: {name} has a release, which dpkg does not know of an installed package"
+            host.refuse(text, "write the name alone, or name=version")
     host.task_input["packages"] = [name for name in requested if not installed.get(name)]
     for name in host.task_input["packages"]:
         host.changes.add(f"package {name}", None, Unknown("the version that apt chooses"), "for a Python environment")
