@@ -10,6 +10,9 @@ from __future__ import annotations
 
 import contextlib
 import os
+import secrets
+from collections.abc import Iterator
+from typing import Callable
 
 from .untrusted_folder import UntrustedFolder
 
@@ -31,15 +34,39 @@ class LinkingFolder(UntrustedFolder):
             return True
         return False
 
-    def replace_by_link(self, name: str, text: str) -> None:
-        """Put a link in the place of a file, at once."""
-        with self._replaced(name) as (folder, new):
-            os.symlink(text, new, dir_fd=folder)
+    def replace_by_link(self, name: str, text: str, leads: Callable[[], bool]) -> None:
+        """Put a link in the place of a file, unless it ``leads`` nowhere by then.
+
+        The file is kept aside until then: another host may just have moved it here from where the link was to lead.
+        """
+        with self._at(name, needed=True) as (folder, last), self._aside(folder, last) as aside:
+            self.make_link(name, text)
+            if not leads() and self.kind(name) in (None, "a link"):
+                os.rename(aside, last, src_dir_fd=folder, dst_dir_fd=folder)
 
     def remove_link(self, name: str, text: str) -> None:
-        """Remove this very link; what else has the name stays."""
-        if self.link_text(name) == text:
-            self.remove(name)
+        """Remove this very link; what else has the name stays, what has got it just now, too."""
+        if self.link_text(name) != text:
+            return
+        with self._at(name, needed=True) as (folder, last), self._aside(folder, last) as aside:
+            if self.link_text(f"{name[: -len(last)]}{aside}") != text:
+                os.rename(aside, last, src_dir_fd=folder, dst_dir_fd=folder)
+
+    @contextlib.contextmanager
+    def _aside(self, folder: int, last: str) -> Iterator[str]:
+        """A name that no one can foresee for what has this one, and is removed at the end. Nothing, if it has gone."""
+        aside = f".{secrets.token_hex(16)}.old"
+        with contextlib.suppress(FileNotFoundError):
+            os.rename(last, aside, src_dir_fd=folder, dst_dir_fd=folder)
+        with contextlib.suppress(FileNotFoundError):
+            yield aside
+            os.unlink(aside, dir_fd=folder)
+
+    def unlink(self, name: str) -> None:
+        """Remove a file or a link. A folder stays, one that has got the name meanwhile, too."""
+        gone = contextlib.suppress(FileNotFoundError)
+        with gone, self._at(name) as (folder, last), contextlib.suppress(IsADirectoryError):
+            os.unlink(last, dir_fd=folder)
 
     def remove_empty(self, name: str) -> bool:
         """Remove a folder in which nothing lies; say whether it is gone."""

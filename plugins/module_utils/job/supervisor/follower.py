@@ -88,7 +88,8 @@ class Follower(Supervisor):
             self.link.send({"t": "ready", "pid": os.getpid()})
             self._reported, self._nccl_reported = {}, {}
         self.part.poll()
-        self.place.refresh()
+        if not self.ending:  # then the first to hear "bye" brings all home, where the workspace is shared
+            self.place.refresh()
         self._report()
         self._examined()
         if self.ending.get("again") and self.part.clean():

@@ -223,6 +223,7 @@ class Leader(Nodes):
         reason = failure.reason if failure else self.stop_reason
         self.broadcast({"t": "end", "state": state, "reason": reason, "grace": grace})
         self.end_all(grace)
+        self.settling = True
         hub = self.hub
         if hub:
             hub.broadcast({"t": "bye", "state": state, "reason": reason})

@@ -43,6 +43,8 @@ class Nodes(Supervisor):
         self.progress = Progress()
         self.pace = Pace(0.0, time.monotonic())
         self.on_examined: Callable[[str, dict[str, Any]], None] = ignore
+        self.settling = False
+        """Nothing of the job runs any more, and other supervisors move what it has made."""
         self.gpus = GpuWatch(wanted=False)
         self._merged = self.folder / "launcher.log"
         self._listings: dict[str, dict[str, Any]] = {}
@@ -198,7 +200,8 @@ class Nodes(Supervisor):
             elif kind == "stop":
                 self.stop_reason = self.stop_reason or f"{message.get('reason')}, on {node}"
         self.gather()
-        self.place.refresh()
+        if not self.settling:
+            self.place.refresh()
         self._report()
         self.save()
 

@@ -219,7 +219,8 @@ class StartFolder:
                 self._files.make_folder(folder, 0o755)
             self._files.make_link(rel, self._shown_as(rel))
         elif there == kind == "a plain file":
-            self._files.replace_by_link(rel, self._shown_as(rel))
+            own = f"{self._name}/{rel}"
+            self._files.replace_by_link(rel, self._shown_as(rel), lambda: self._files.kind(own) is not None)
         self._shown.add(rel)
 
     # --- after it
@@ -286,26 +287,31 @@ class StartFolder:
         for above in ("/".join(parts[: depth + 1]) for depth in range(len(parts))):
             text = self._files.link_text(above)
             run = run_of(text, above) if text else ""
-            if run == self._name:
+            if run == self._name and above != rel:
                 self._files.remove_link(above, text or "")
-            elif run and self._files.kind(f"{run}/{above}") is not None:
+            elif run and run != self._name and self._files.kind(f"{run}/{above}") is not None:
                 return f"{run}/{rel}"
         return rel
 
     def _move(self, own: str, to: str) -> None:
+        """Several supervisors may do this at once, so nothing is looked at and removed in two steps."""
         kind, there = self._files.kind(own), self._files.kind(to)
         if kind == "a link" and self._files.link_text(own) == link_to_workspace(own[len(self._name) + 1 :]):
-            self._files.remove(own)
+            self._files.unlink(own)
             return
         if kind == there == "a folder":
             for name in self._files.entries(own):
-                self._move(f"{own}/{name}", f"{to}/{name}")
+                try:
+                    self._move(f"{own}/{name}", f"{to}/{name}")
+                except (OSError, FolderError):
+                    if self._files.kind(f"{own}/{name}") is not None:  # no other supervisor has done it meanwhile
+                        raise
             self._files.remove_empty(own)
             return
         if there == "a folder":
             raise FolderError(f"{self._files.where(to)} is a folder, and the run has made {kind} of that name")
         if kind == "a folder" and there is not None:
-            self._files.remove(to)
+            self._files.unlink(to)  # a file takes its place without: by then it may be what another one has moved
         if parent(to):
             self._files.make_folder(parent(to), 0o755)
         self._files.rename(own, to)
