@@ -25,7 +25,8 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.node.parsers im
     network_facts,
     swarm_facts,
 )
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.report.document import ROLES, document
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.core.roles import NAMES, ROLES
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.report.document import document
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.report.inputs import Inputs, parse_bench, parse_verify
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.report.page import page
 
@@ -34,22 +35,7 @@ IMAGE = "swarmspeed/swarmspeed:4f2c91d08a7e"
 DIGEST = "sha256:" + "9c1d04e7ab52" * 5
 H100 = {"name": "NVIDIA H100 80GB HBM3", "memory_bytes": 85520809984, "compute_capability": "9.0"}
 CHECKS = (("name", None, None), ("ssh", None, None), ("mtu", 8950, "bytes"), ("tcp", 0.4, "ms"))
-SENTENCES = {
-    "preflight": "Inventory, variables and all nodes are as a run needs them.",
-    "host": "Names, kernel parameters and firewall are as asked on every node.",
-    "nvidia_driver": "The driver answers on every node and is held.",
-    "docker": "The engine answers everywhere and its socket is closed to others.",
-    "nvidia_container_toolkit": "Containers get GPUs on every node.",
-    "swarm": "Every node is a ready member of this swarm, in its role.",
-    "overlay_network": "The overlay is as asked: subnet, MTU, encryption.",
-    "training_image": "Every node has the same training image.",
-    "ssh_trust": "Keys are this cluster's, private, and host keys are pinned.",
-    "nccl_env": "NCCL and Gloo are bound to the training network on every node.",
-    "training_container": "Every container runs from the image and answers on its port.",
-    "workspace": "Code and data are the same on every node.",
-    "assets": "Models and data sets are the same on every node.",
-    "deepspeed_launch": "The hostfile names every node; the job succeeded.",
-}
+SENTENCES = {role.name: f"{role.promise[0].upper()}{role.promise[1:]}." for role in ROLES}
 
 
 def facts(
@@ -242,7 +228,7 @@ def verify(
         "time": change.get("time", "2026-11-22T06:48:12Z"),
         "seconds": 11.4,
         "nodes": nodes,
-        "roles": {role: {"ok": role not in wrong, "sentence": wrong.get(role, SENTENCES[role])} for role in ROLES},
+        "roles": {role: {"ok": role not in wrong, "sentence": wrong.get(role, SENTENCES[role])} for role in NAMES},
         "pairs": pairs,
         "collective": {
             "backend": backend,

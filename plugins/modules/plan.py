@@ -25,11 +25,8 @@ options:
       V(print) prints its text. V(report) reports the changes of one host, and fails where a role refuses to begin or a
       consent is missing. V(drift) lists what the roles selected by the tags of the run would change on one host, and
       does not fail."}
-  roles: {type: list, elements: str, choices: [host, nvidia_driver, docker, nvidia_container_toolkit, swarm,
-      overlay_network, training_image, ssh_trust, nccl_env, training_container, workspace, assets, deepspeed_launch],
-      default: [host, nvidia_driver, docker, nvidia_container_toolkit, swarm, overlay_network, training_image,
-      ssh_trust, nccl_env, training_container, workspace, assets, deepspeed_launch], description: "The roles to plan, or
-      to report."}
+  roles: {type: list, elements: str, description: "The roles to plan, or to report, by name; all but C(preflight) by
+      default."}
   hosts: {type: list, elements: str, default: [], description: The hosts to plan for. A host of which nothing was
       gathered in this run is left out.}
   gathered: {type: str, default: '', description: Name of the variable that holds each host's registered result of

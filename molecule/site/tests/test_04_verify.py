@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.core.roles import PLANNED
+
 from tests.engines import inspect
 from tests.playbook_run import NODES, container, on, playbook, site, variables, whole
 
@@ -19,10 +21,7 @@ def test_the_plan_of_a_whole_cluster_is_empty(tmp_path: Path) -> None:
     assert "No changes." in run.text and "Not part of the plan yet" not in run.text
     found = json.loads(path.read_text(encoding="utf-8"))
     assert (found["hosts"], found["changes"], found["refusals"]) == (list(NODES), [], [])
-    assert found["roles"] == [
-        *("host", "nvidia_driver", "docker", "nvidia_container_toolkit", "swarm", "overlay_network", "training_image"),
-        *("ssh_trust", "nccl_env", "training_container", "workspace", "assets", "deepspeed_launch"),
-    ]
+    assert found["roles"] == list(PLANNED)
     assert path.stat().st_mode & 0o777 == 0o600
 
 

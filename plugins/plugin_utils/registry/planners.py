@@ -6,41 +6,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from importlib import import_module
 
-from ..assets.planner import AssetsPlanner
 from ..core.roles import PLANNED
-from ..deepspeed_launch.planner import DeepspeedLaunchPlanner
-from ..docker.planner import DockerPlanner
-from ..host.planner import HostPlanner
-from ..nccl_env.planner import NcclEnvPlanner
-from ..nvidia_container_toolkit.planner import NvidiaContainerToolkitPlanner
-from ..nvidia_driver.planner import NvidiaDriverPlanner
-from ..overlay_network.planner import OverlayNetworkPlanner
 from ..plan.fold import Planner
-from ..ssh_trust.planner import SshTrustPlanner
-from ..swarm.planner import SwarmPlanner
-from ..training_container.planner import TrainingContainerPlanner
-from ..training_image.planner import TrainingImagePlanner
-from ..workspace.planner import WorkspacePlanner
 
-_FOUND: dict[str, Planner] = {
-    planner.role: planner
-    for planner in (
-        AssetsPlanner(),
-        DeepspeedLaunchPlanner(),
-        DockerPlanner(),
-        HostPlanner(),
-        NcclEnvPlanner(),
-        NvidiaContainerToolkitPlanner(),
-        NvidiaDriverPlanner(),
-        OverlayNetworkPlanner(),
-        SshTrustPlanner(),
-        SwarmPlanner(),
-        TrainingContainerPlanner(),
-        TrainingImagePlanner(),
-        WorkspacePlanner(),
-    )
-}
+
+def _planner(role: str) -> Planner:
+    """Return the planner of a role: ``TrainingImagePlanner`` of ``training_image``."""
+    module = import_module(f"..{role}.planner", __package__)
+    planner: Planner = getattr(module, f"{role.title().replace('_', '')}Planner")()
+    return planner
+
+
+_FOUND = {role: _planner(role) for role in PLANNED}
 
 
 def planners(roles: Iterable[str]) -> list[Planner]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ..core.roles import NAMES
 from ..core.values import mapping, sealed
 from .findings import Finding, findings, grouped, levels, shown
 from .inputs import Inputs
@@ -19,24 +20,6 @@ from .text import age, briefly, clock, counted, domain, names, sequence
 NO_SUBNET = "addresses given by hand"
 SPACIOUS = 12
 """Nodes up to which each has a card with every rank; above, cells are small and say a range."""
-
-ROLES = (
-    "preflight",
-    "host",
-    "nvidia_driver",
-    "docker",
-    "nvidia_container_toolkit",
-    "swarm",
-    "overlay_network",
-    "training_image",
-    "ssh_trust",
-    "nccl_env",
-    "training_container",
-    "workspace",
-    "assets",
-    "deepspeed_launch",
-)
-"""In the order data flows through them; what verify.json has beside these comes after."""
 
 BACKENDS = {"nccl": "NCCL", "gloo": "Gloo"}
 
@@ -179,7 +162,7 @@ def _columns(count: int) -> int:
 def _health(inputs: Inputs) -> dict[str, Any]:
     """What verify.yml found of each role, when, and of the collective."""
     verify = inputs.verify
-    order = [role for role in ROLES if role in verify.roles] + sorted(set(verify.roles) - set(ROLES))
+    order = [role for role in NAMES if role in verify.roles] + sorted(set(verify.roles) - set(NAMES))
     used = mapping(verify.collective.get("interfaces"))
     interfaces: dict[str, list[str]] = {}
     for name, interface in used.items():
@@ -195,7 +178,7 @@ def _health(inputs: Inputs) -> dict[str, Any]:
             {"name": role, "level": "ok" if verify.roles[role][0] else "bad", "sentence": verify.roles[role][1]}
             for role in order
         ],
-        "unseen": [role for role in ROLES if role not in verify.roles] if verify.roles else [],
+        "unseen": [role for role in NAMES if role not in verify.roles] if verify.roles else [],
         "pairs": f"{counted(len(verify.checks), 'check')} over {counted(tried, 'pair')} of nodes: "
         + (f"{broken} of the pairs fail." if broken else "all pass.")
         if tried

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from ansible.parsing.dataloader import DataLoader
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.core.roles import NAMES as ROLE_NAMES
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.controller import (
     CURRENT,
     CURRENT_PACKAGE,
@@ -34,22 +35,8 @@ FIRST = "find_cluster"
 WITHOUT_PLAN = ("status", "stop", "doctor", "tensorboard")
 """Playbooks that must work on a broken cluster: they apply one role, and a node that is down does not end them."""
 
-DESIGN = [  # in the order data flows through them
-    "preflight",
-    "host",
-    "nvidia_driver",
-    "docker",
-    "nvidia_container_toolkit",
-    "swarm",
-    "overlay_network",
-    "training_image",
-    "ssh_trust",
-    "nccl_env",
-    "training_container",
-    "workspace",
-    "assets",
-    "deepspeed_launch",
-]
+DESIGN = list(ROLE_NAMES)
+"""In the order data flows through them."""
 UNDONE = [role for role in reversed(DESIGN) if (ROLES / role / "tasks/teardown.yml").exists()]
 
 IMPORTS = tuple(f"{prefix}{name}" for prefix in ("ansible.builtin.", "") for name in ("import_role", "include_role"))
@@ -71,10 +58,16 @@ def flat(tasks: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
             yield from flat(task.get(part) or [])
 
 
+VERIFY = PLAYBOOKS / "tasks/verify_roles.yml"
+"""Of verify.yml, and of the end of site.yml."""
+
+
 def role_tasks(tasks: list[dict[str, Any]]) -> list[tuple[str, dict[str, Any], dict[str, Any]]]:
-    """Return name, arguments and task of each role that these tasks import or include."""
+    """Return name, arguments and task of each role that these tasks, or those of ``VERIFY``, import or include."""
     found = []
     for task in flat(tasks):
+        if Path(str(task.get("ansible.builtin.import_tasks"))).name == VERIFY.name:
+            found += role_tasks(load(VERIFY))
         for key in IMPORTS:
             if key in task:
                 found.append((str(task[key]["name"]).removeprefix(PREFIX), task[key], task))
@@ -137,6 +130,13 @@ def test_the_tasks_of_verify_walk_the_same_roles() -> None:
     assert [role for role, dummy, dummy in role_tasks(load(PLAYBOOKS / "tasks/verify.yml"))] == DESIGN[1:]
 
 
+@pytest.mark.parametrize("path", [VERIFY, PLAYBOOKS / "tasks/drift.yml"], ids=lambda path: str(path.name))
+def test_what_differs_is_listed_with_the_tag_of_any_role(path: Path) -> None:
+    names = ("Assert that nothing differs", "List what every role would change")
+    (task,) = [task for task in load(path) if task["name"] in names]
+    assert task["tags"] == [*DESIGN[1:], "hostfile", "ds_config"]
+
+
 def test_preflight_has_the_defaults_of_all_roles() -> None:
     file = write_defaults.FILE
     assert file.read_text(encoding="utf-8") == write_defaults.text(), "run: python -m tests.write_defaults"
@@ -159,9 +159,9 @@ def test_each_playbook_enters_the_roles_by_its_own_tasks(name: str) -> None:
         assert arguments.get("tasks_from") == (None if role == "preflight" else ENTRIES[name]), role
 
 
-@pytest.mark.parametrize("name", [*NAMES, "tasks/verify"])
+@pytest.mark.parametrize("name", NAMES)
 def test_each_import_has_its_roles_tag_and_leaves_the_variables_to_preflight(name: str) -> None:
-    entries = role_tasks(load(PLAYBOOKS / "tasks/verify.yml")) if name == "tasks/verify" else roles_of(name)
+    entries = roles_of(name)
     assert entries
     for role, arguments, task in entries:
         assert "ansible.builtin.import_role" in task, role  # static, so that tags reach the tasks

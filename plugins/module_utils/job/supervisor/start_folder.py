@@ -294,7 +294,7 @@ class StartFolder:
         return rel
 
     def _move(self, own: str, to: str) -> None:
-        """Several supervisors may do this at once, so nothing is looked at and removed in two steps."""
+        """Several supervisors may do this at once, so nothing is checked and removed in two steps."""
         kind, there = self._files.kind(own), self._files.kind(to)
         if kind == "a link" and self._files.link_text(own) == link_to_workspace(own[len(self._name) + 1 :]):
             self._files.unlink(own)

@@ -14,7 +14,6 @@ import pytest
 from ansible.errors import AnsibleActionFail
 from ansible.parsing.dataloader import DataLoader
 from ansible_collections.swarmspeed.cluster.plugins.action import plan
-from ansible_collections.swarmspeed.cluster.plugins.modules import plan as documented
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.core.roles import PLANNED
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.text import SECRET
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.registry.gathered import GATHERED
@@ -321,11 +320,6 @@ def test_what_is_planned_is_gathered() -> None:
     assert tuple(GATHERED) == PLANNED
     tasks = DataLoader().load_from_file(str(ROLES / "preflight/tasks/gather.yml"))
     assert tasks[0]["swarmspeed.cluster.node_facts"]["plan"] == "all"
-
-
-def test_the_module_is_documentation() -> None:
-    options = DataLoader().load(documented.DOCUMENTATION)["options"]
-    assert options["roles"]["choices"] == options["roles"]["default"] == list(PLANNED)
 
 
 def test_planned_again_what_was_not_foreseen_is_printed_and_written(

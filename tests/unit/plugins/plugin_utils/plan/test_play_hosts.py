@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.core.roles import HOST_BY_HOST
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.play_hosts import (
     PlayHosts,
     apart,
@@ -85,8 +86,8 @@ def test_what_divides_the_hosts_of_a_run_that_needs_them_together(
     ((found, reason, remedy),) = divided(ALL, play(**changed))
     assert (found, reason.startswith(text)) == (subject, True), reason
     assert remedy.endswith(
-        " with the tags of roles that plan each host for itself (host, nvidia_driver, docker, "
-        "nvidia_container_toolkit) and no others, such as --tags docker"
+        f" with the tags of roles that plan each host for itself ({', '.join(HOST_BY_HOST)}) and no others, such as "
+        "--tags docker"
     )
     assert own_roles(ALL, play(**changed)) == []
 
