@@ -20,7 +20,8 @@ IN_THE_BUILD = "lab1: the image was not built: "
 REFUSED = "(407). Remedy: correct {}: http://"
 UNKNOWN = f"the certificate of {OUTSIDE}:8445 is by an authority that is not known"
 HTML = "answers with a web page (HTML)"
-SMALL = {"training_image_repository": "swarmspeed/trouble", "training_image_torch": "torch==2.13.0"}
+SMALL = {"training_image_repository": "swarmspeed/trouble", "training_image_torch": "torch~=2.13.0"}
+"""The engine has built no layer of this text, so pip is to ask the index."""
 CONSENT = {"docker_allow_restart": True}
 """Without it an engine's other proxy is one more problem on each host."""
 UNASKED = {"preflight_skip": ["proxy"]}
