@@ -160,11 +160,19 @@ ROUTES = yaml.safe_load((ROOT / "meta" / "runtime.yml").read_text(encoding="utf-
 """Modules whose action has another name; for any other without an action, ansible-core would take its own."""
 
 
-@pytest.mark.parametrize("name", MODULES)
-def test_every_module_of_a_node_is_run_by_an_action_that_spells_them_out(name: str) -> None:
+def action_of(name: str) -> Any:
     used = ROUTES[name]["action_plugin"] if name in ROUTES else f"swarmspeed.cluster.{name}"
     collection, dummy, plugin = used.rpartition(".")
-    action = importlib.import_module(f"ansible_collections.{collection}.plugins.action.{plugin}")
+    return importlib.import_module(f"ansible_collections.{collection}.plugins.action.{plugin}")
+
+
+ACTIONS = {name: action_of(name) for name in MODULES}
+"""Imported before any test installs Ansible's own finder of collections, which knows none of a checkout."""
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_every_module_of_a_node_is_run_by_an_action_that_spells_them_out(name: str) -> None:
+    action = ACTIONS[name]
     assert issubclass(action.ActionModule, NodeAction) or "_execute_module" not in inspect.getsource(action)
 
 

@@ -15,6 +15,7 @@ from typing import Any, Callable
 import pytest
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.code_places import RUNS
 
+from tests.effort import examples
 from tests.unit.plugins.module_utils.job.supervisor.test_job_start_folder import Workspace
 
 CALLS = ("mkdir", "open", "readlink", "rename", "rmdir", "stat", "symlink", "unlink")
@@ -100,7 +101,7 @@ def test_what_a_run_has_made_is_kept_whoever_comes_first(
             return real(*args, **options)
 
         monkeypatch.setattr(os, call, stepped)
-    for seed in range(60):
+    for seed in range(examples(200)):
         workspace = Workspace(tmp_path / "workspace")
         one, two, three = a_run_that_ends(workspace)
         workspace.now += 5
