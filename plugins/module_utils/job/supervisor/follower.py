@@ -88,7 +88,8 @@ class Follower(Supervisor):
             self.link.send({"t": "ready", "pid": os.getpid()})
             self._reported, self._nccl_reported = {}, {}
         self.part.poll()
-        if not self.ending:  # then whoever gets "bye" first moves the outputs, where the workspace is shared
+        # At the end of the run, whoever gets "bye" first moves the outputs, where the workspace is shared.
+        if not self.ending or self.ending.get("again"):
             self.place.refresh()
         self._report()
         self._examined()
