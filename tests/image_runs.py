@@ -44,6 +44,12 @@ def build(tag: str, name: str = "lab1", **layers: int) -> str:
     return f"{REPOSITORY}:{tag}"
 
 
+def remove(*names: str) -> None:
+    """Remove these images from nodes, by name: by id, a graph driver keeps one that another was built from."""
+    for name in names:
+        on(name, f"docker images --format '{{{{.Repository}}}}:{{{{.Tag}}}}' {REPOSITORY} | xargs -r docker rmi -f")
+
+
 def given(image: str, **more: Any) -> tuple[str, ...]:
     """Return the arguments that request an image that one of the nodes has: the archive is never read."""
     archive = str(Path(__file__))

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from tests.engines import image_ids, inspect
-from tests.image_runs import FOLDER, REPOSITORY, SPOOL, build, distribute, given, has, left, transfer_line
+from tests.image_runs import FOLDER, REPOSITORY, SPOOL, build, distribute, given, has, left, remove, transfer_line
 from tests.playbook_run import (
     CLUSTER_ROOT,
     NODES,
@@ -80,8 +80,9 @@ def slow() -> Iterator[None]:
 @pytest.fixture(scope="module", autouse=True)
 def tidy() -> Iterator[None]:
     yield
+    remove(*NODES)
     for name in NODES:
-        on(name, f"docker images -q {REPOSITORY} | sort -u | xargs -r docker rmi -f; rm -rf {FOLDER}")
+        on(name, f"rm -rf {FOLDER}")
 
 
 def test_an_image_goes_down_the_chain_and_nothing_is_left() -> None:

@@ -14,7 +14,7 @@ import yaml
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.transfer.image.content import content_of_image
 
 from tests.engines import image_ids, info, inspect
-from tests.image_runs import FOLDER, REPOSITORY, SPOOL, build, distribute, given, left, transfer_line
+from tests.image_runs import FOLDER, REPOSITORY, SPOOL, build, distribute, given, left, remove, transfer_line
 from tests.playbook_run import NODES, Run, condition, from_archive, node, on, playbook, start, variables
 
 VARIABLES = yaml.safe_load((Path(__file__).parents[1] / "vars" / "variables.yml").read_text(encoding="utf-8"))
@@ -52,8 +52,9 @@ def travelled(run: Run) -> dict[str, tuple[int, str, str]]:
 @pytest.fixture(scope="module", autouse=True)
 def tidy() -> Iterator[None]:
     yield
+    remove(*NODES)
     for name in NODES:
-        on(name, f"docker images -q {REPOSITORY} | sort -u | xargs -r docker rmi -f; rm -rf {FOLDER}")
+        on(name, f"rm -rf {FOLDER}")
 
 
 def test_the_engines_are_of_three_kinds() -> None:
@@ -86,7 +87,7 @@ def test_of_a_changed_image_only_the_changed_layer_travels() -> None:
 def test_the_chain_starts_where_the_image_is() -> None:
     image = f"{REPOSITORY}:2"
     id_before = inspect("lab1", "image", image)["Id"]
-    on("lab1", f"docker images -q {REPOSITORY} | sort -u | xargs docker rmi -f")
+    remove("lab1")
     run = send(image).done(change=True)
     assert travelled(run) == {"lab1": (42, "lab2", "0 of 3")}
     assert run.changed == {**run.changed, "lab1": run.changed["lab1"], "lab2": 0, "lab3": 0}

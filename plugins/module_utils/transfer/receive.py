@@ -93,6 +93,11 @@ class Receiver:
         self.notes: list[str] = []
         """What went wrong on the way and was recovered from."""
 
+    def connect(self) -> None:
+        """Connect, if that is not so, before work that takes a while: a node without readers ends the transfer."""
+        if self._link is None:
+            self._link = self._connect(self._sources[self._place])
+
     def fetch(self, name: str, accept: Callable[[Path], bool] | None = None, most: int | None = None) -> Path:
         """Return the file of a part, whose name is its digest, or that is accepted. Raises ``TransferError``.
 
@@ -137,6 +142,7 @@ class Receiver:
 
     def _fill(self, part: Path, name: str, most: int | None) -> str:
         """Read a part to its end; return the SHA-256 of all of it, or nothing of one that is larger than it may be."""
+        self.connect()
         with part.open("ab+", buffering=0) as file:
             file.seek(0)
             hashed = Hashed(file, self._alive).read_all()
@@ -146,9 +152,8 @@ class Receiver:
             while True:
                 source = self._sources[self._place]
                 try:
-                    if self._link is None:
-                        self._link = self._connect(source)
-                    for kind, data in self._link.frames(name, hashed.size):
+                    self.connect()
+                    for kind, data in self._link.frames(name, hashed.size):  # type: ignore[union-attr]  # connected
                         self._alive()
                         if kind == b"D":
                             if most is not None and hashed.size + len(data) > most:

@@ -216,6 +216,7 @@ def take(part: Mapping[str, Any], system: TransferIO, run: str) -> None:
 
         try:
             say("receiving")
+            receiver.connect()
             with beating(system):
                 loader = Loader(part, system, run)
             for layer in part["layers"][part["have"] :]:

@@ -67,8 +67,10 @@ class FakeIO:
         self.loaded: list[int] = []
         self.states: list[dict[str, Any]] = []
         self.full_after = 99
+        self.connected = False
 
     def connect(self, source: Mapping[str, Any]) -> FakeIO:
+        self.connected = True
         return self
 
     def frames(self, name: str, offset: int) -> Iterator[tuple[bytes, bytes]]:
@@ -170,6 +172,20 @@ def test_containerd_goes_on_from_layers_that_it_keeps_compressed(tmp_path: Path)
     take(part(2, store="containerd"), system, "/spool")
     assert (system.requested, list(system.names)) == ([list(LAYERS)[2], "config"], ["t/i:1"])
     assert system.has == {zipped, *DIFF_IDS[1:]}, "the compressed layer is used as it is"
+
+
+def test_the_holder_has_a_reader_while_containerd_hands_out_what_is_there(tmp_path: Path) -> None:
+    """That takes minutes of an image of many GB, and a node without readers ends the transfer after 90 s."""
+
+    class Reading(FakeIO):
+        @contextmanager
+        def saved(self, image: str) -> Iterator[BinaryIO]:
+            assert self.connected
+            yield io.BytesIO(self.archive)
+
+    system = Reading(tmp_path, saved(2), tuple(DIFF_IDS[:2]))
+    take(part(2, store="containerd"), system, "/spool")
+    assert list(system.names) == ["t/i:1"]
 
 
 @pytest.mark.parametrize(
