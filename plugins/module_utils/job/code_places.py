@@ -20,7 +20,7 @@ RUNS = f"{OWN}/runs"
 COPIED = f"{OWN}/copied.json"
 """Files of the source in the workspace itself, with their SHA-256: tells which of them the source has lost."""
 DIGEST = re.compile(r"[0-9a-f]{64}")
-_UNFINISHED = re.compile(r"\.[0-9a-f]{32}\.new")
+_UNFINISHED = re.compile(r"\.[0-9a-f]{32}\.(?:new|old)")
 CACHE = "__pycache__"
 
 
