@@ -168,7 +168,10 @@ def test_a_network_is_re_created_by_consent_and_a_strangers_container_stops_that
     with condition("lab2", start, "docker rm -f stranger"):
         before = snapshot()
         run = site(*WALKS, *variables(**requested)).refused_by(("overlay_network", "lab2"))
-        run.refused("container stranger is not ours", f"docker network disconnect {NETWORK} stranger")
+        run.refused(
+            "container stranger, which this collection did not create, is attached",
+            f"docker network disconnect {NETWORK} stranger",
+        )
         assert snapshot() == before
     try:
         # What nccl_env wrote into the container's entrypoint is the subnet before.
@@ -348,7 +351,7 @@ def test_three_managers_of_which_one_is_lost(tmp_path: Path) -> None:
         run = playbook("site", *WALKS, inventory=two)
         run.done(nodes=("lab1", "lab2"))
         for text in (
-            "2 of the swarm's 3 managers answer, lab3 not",
+            "2 of the swarm's 3 managers answer, but not lab3; ",
             "swarm_removed_nodes: [lab3]",
             "(check: swarm_managers)",
         ):
@@ -384,7 +387,7 @@ def test_ports_that_somebody_else_listens_on() -> None:
         "for try in 1 2 3 4 5; do ss -lnu | grep -q :4789 && exit; sleep 1; done; exit 1"
     )
     with condition("lab3", begin, "systemctl stop taker"):
-        site(*WALKS).refused_by(("swarm_ports", "lab3")).refused("UDP port 4789 is taken")
+        site(*WALKS).refused_by(("swarm_ports", "lab3")).refused("UDP port 4789 is in use")
     site(*ROLES).done(change=True)
 
 
