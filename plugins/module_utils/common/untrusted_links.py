@@ -39,7 +39,7 @@ class LinkingFolder(UntrustedFolder):
 
         The file is kept aside until then: another host may just have moved it here from where the link was to lead.
         """
-        with self._at(name, needed=True) as (folder, last), self._aside(folder, last) as aside:
+        with self._aside(name) as (folder, last, aside):
             self.make_link(name, text)
             if not leads() and self.kind(name) in (None, "a link"):
                 os.rename(aside, last, src_dir_fd=folder, dst_dir_fd=folder)
@@ -48,19 +48,20 @@ class LinkingFolder(UntrustedFolder):
         """Remove this very link; what else has the name stays, what has got it just now, too."""
         if self.link_text(name) != text:
             return
-        with self._at(name, needed=True) as (folder, last), self._aside(folder, last) as aside:
+        with self._aside(name) as (folder, last, aside):
             if self.link_text(f"{name[: -len(last)]}{aside}") != text:
                 os.rename(aside, last, src_dir_fd=folder, dst_dir_fd=folder)
 
     @contextlib.contextmanager
-    def _aside(self, folder: int, last: str) -> Iterator[str]:
-        """A name that no one can foresee for what has this one, and is removed at the end. Nothing, if it has gone."""
+    def _aside(self, name: str) -> Iterator[tuple[int, str, str]]:
+        """What has a name gets another that no one can foresee, and is removed at the end. Nothing, if it has gone."""
         aside = f".{secrets.token_hex(16)}.old"
-        with contextlib.suppress(FileNotFoundError):
-            os.rename(last, aside, src_dir_fd=folder, dst_dir_fd=folder)
-        with contextlib.suppress(FileNotFoundError):
-            yield aside
-            os.unlink(aside, dir_fd=folder)
+        with self._at(name, needed=True) as (folder, last):
+            with contextlib.suppress(FileNotFoundError):
+                os.rename(last, aside, src_dir_fd=folder, dst_dir_fd=folder)
+            with contextlib.suppress(FileNotFoundError):
+                yield folder, last, aside
+                os.unlink(aside, dir_fd=folder)
 
     def unlink(self, name: str) -> None:
         """Remove a file or a link. A folder stays, one that has got the name meanwhile, too."""
