@@ -15,7 +15,7 @@ from typing import Any
 
 from ...module_utils.vscode.state import SERVER
 from ..plan.volumes import MODES, is_mode, volume_parts
-from .gathered import assets_of, extensions_of
+from .gathered import assets_of
 
 CONFIGURATION, JOBS, WORKSPACE = "/etc/swarmspeed", "/jobs", "/workspace"
 NEEDED = ("/bin", "/etc", "/lib", "/lib64", "/sbin", "/usr")
@@ -27,9 +27,10 @@ _VOLUME = re.compile("[A-Za-z0-9][A-Za-z0-9_.-]+")
 def own_targets(values: Mapping[str, Any]) -> dict[str, str]:
     """Return where this collection mounts something in the container, and what."""
     own = {CONFIGURATION: "the configuration", JOBS: "the jobs", WORKSPACE: "the workspace"}
-    if values.get("assets_path") or values.get("cluster_root"):
+    # Before any connection, what a template says may not be known.
+    if {"assets_sources", "assets_path"} <= values.keys() and (values["assets_path"] or values.get("cluster_root")):
         own |= {assets_of(values): "models and data sets"} if assets_of(values) else {}
-    if values.get("cluster_root") and extensions_of(values):
+    if values.get("cluster_root") and values.get("deepspeed_launch_vscode_extensions"):
         own[SERVER] = "extensions of VS Code"
     return own
 

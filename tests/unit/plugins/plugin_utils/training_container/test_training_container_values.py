@@ -12,6 +12,7 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.inven
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.inventory_checks import INVENTORY_CHECKS
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_container.values import (
     READ,
+    VOLUMES,
     wrong_values,
 )
 from hypothesis import given, settings
@@ -38,6 +39,16 @@ def of(name: str, value: Any) -> list[str]:
 
 def test_the_defaults_are_right() -> None:
     assert list(wrong_values(ROLE_VARS)) == list(wrong_values({})) == []
+
+
+@pytest.mark.parametrize("name", READ)
+@pytest.mark.parametrize("sources", [[], [{"name": "a", "folder": "/a"}]])
+def test_what_is_not_known_before_a_connection_is_not_judged(name: str, sources: list[Any]) -> None:
+    """A template that only facts can answer: without its value, the others are judged."""
+    known = {one: ROLE_VARS[one] for one in READ if one in ROLE_VARS and one != name}
+    given = {"assets_sources": sources, VOLUMES: ["/data:/usr"]}
+    found = wrong_values({**known, **{one: value for one, value in given.items() if one != name}})
+    assert [wrong.variable for wrong in found] == ([] if name == VOLUMES else [VOLUMES])
 
 
 @pytest.mark.parametrize(
