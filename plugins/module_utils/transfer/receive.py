@@ -93,10 +93,11 @@ class Receiver:
         self.notes: list[str] = []
         """What went wrong on the way and was recovered from."""
 
-    def connect(self) -> None:
+    def connect(self) -> Link:
         """Connect, if that is not so, before work that takes a while: a node without readers ends the transfer."""
         if self._link is None:
             self._link = self._connect(self._sources[self._place])
+        return self._link
 
     def fetch(self, name: str, accept: Callable[[Path], bool] | None = None, most: int | None = None) -> Path:
         """Return the file of a part, whose name is its digest, or that is accepted. Raises ``TransferError``.
@@ -152,8 +153,7 @@ class Receiver:
             while True:
                 source = self._sources[self._place]
                 try:
-                    self.connect()
-                    for kind, data in self._link.frames(name, hashed.size):  # type: ignore[union-attr]  # connected
+                    for kind, data in self.connect().frames(name, hashed.size):
                         self._alive()
                         if kind == b"D":
                             if most is not None and hashed.size + len(data) > most:

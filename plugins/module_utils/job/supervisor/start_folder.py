@@ -253,11 +253,20 @@ class StartFolder:
         for name, kind in self._files.entries(joined(self._name, folder) if folder else self._name).items():
             own = f"{self._name}/{joined(folder, name)}"
             try:
-                if not self._own(joined(folder, name), kind, laid, problems):
-                    self._move(own, self._home(joined(folder, name)))
+                with self._unless_done(own):
+                    if not self._own(joined(folder, name), kind, laid, problems):
+                        self._move(own, self._home(joined(folder, name)))
             except (OSError, FolderError) as error:
-                if self._files.kind(own) is not None:  # no other supervisor has done it meanwhile
-                    problems.append(str(error))
+                problems.append(str(error))
+
+    @contextlib.contextmanager
+    def _unless_done(self, own: str) -> Iterator[None]:
+        """What fails here is no error where another supervisor has moved or removed it meanwhile."""
+        try:
+            yield
+        except (OSError, FolderError):
+            if self._files.kind(own) is not None:
+                raise
 
     def _own(self, rel: str, kind: str, laid: _Laid, problems: list[str]) -> bool:
         """Remove what is ours and no longer needed; say whether it is ours."""
@@ -301,11 +310,8 @@ class StartFolder:
             return
         if kind == there == "a folder":
             for name in self._files.entries(own):
-                try:
+                with self._unless_done(f"{own}/{name}"):
                     self._move(f"{own}/{name}", f"{to}/{name}")
-                except (OSError, FolderError):
-                    if self._files.kind(f"{own}/{name}") is not None:  # no other supervisor has done it meanwhile
-                        raise
             self._files.remove_empty(own)
             return
         if there == "a folder":
