@@ -16,6 +16,7 @@ import yaml
 
 ROOT = Path(__file__).parents[2]
 TARBALL = re.compile(r"swarmspeed-cluster-\d+\.\d+\.\d+\.tar\.gz")
+_WITH_VERSION = re.compile(r"swarmspeed-cluster-\d+\.\d+\.\d+(\.tar\.gz|\.asc)")
 _FIXES = {"bugfixes", "security_fixes", "known_issues", "release_summary", "trivial"}
 """Sections of the changelog that a release of fixes may have."""
 _BREAKS = {"breaking_changes", "removed_features"}
@@ -62,25 +63,43 @@ def sections(root: Path) -> set[str]:
 
 
 def set_version(root: Path, version: str) -> list[Path]:
-    """Write the version into galaxy.yml, and into each name of the tarball elsewhere; return what has changed."""
+    """Write the version into galaxy.yml and into the names of tarball and signature; return what has changed."""
     changed = []
     names = ("galaxy.yml", "execution-environment.yml", "*.md", "docs/**/*.md", "tests/docs_site/*.cfg")
     for path in sorted(path for name in names for path in root.glob(name)):
         before = path.read_text(encoding="utf-8")
         after = re.sub(r"(?m)^version: .*$", f"version: {version}", before) if path.name == "galaxy.yml" else before
-        after = TARBALL.sub(f"swarmspeed-cluster-{version}.tar.gz", after)
+        after = _WITH_VERSION.sub(rf"swarmspeed-cluster-{version}\1", after)
         if after != before:
             path.write_text(after, encoding="utf-8")
             changed.append(path)
     return changed
 
 
+def take_back(root: Path, version: str) -> None:
+    """Make a fragment again of a release that was prepared: its section is written again, with what came since."""
+    changelog = root / "changelogs/changelog.yaml"
+    content = yaml.safe_load(changelog.read_text(encoding="utf-8"))
+    changes = content["releases"].pop(version)["changes"]
+    for path, data in ((root / f"changelogs/fragments/{version}.yml", changes), (changelog, content)):
+        path.write_text(yaml.safe_dump(data, explicit_start=True, allow_unicode=True, width=120), encoding="utf-8")
+
+
+def git(*arguments: str) -> str:
+    """Return what git prints here."""
+    command = ["git", "-c", "safe.directory=*", *arguments]
+    return subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
+
+
 def main(version: str) -> None:
     releases = yaml.safe_load((ROOT / "changelogs/changelog.yaml").read_text(encoding="utf-8"))["releases"]
-    check_version(version, releases, sections(ROOT))
-    git = ["git", "-c", "safe.directory=*", "status", "--porcelain", "--untracked-files=no"]
-    if subprocess.run(git, cwd=ROOT, check=True, capture_output=True).stdout:
+    prepared = version in releases and not git("tag", "--list", version)
+    ours = releases.pop(version)["changes"] if prepared else {}
+    check_version(version, releases, sections(ROOT) | set(ours))
+    if git("status", "--porcelain", "--untracked-files=no"):
         raise NotReady("There are changes that are not committed. See git status.")
+    if prepared:
+        take_back(ROOT, version)
     set_version(ROOT, version)
     # It looks for ansible-doc there, and says nothing if it finds none.
     tools = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"

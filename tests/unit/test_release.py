@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.release.prepare import ROOT, NotReady, check_version, sections, set_version
+from tests.release.prepare import ROOT, NotReady, check_version, sections, set_version, take_back
 
 RELEASED = ("1.0.0", "1.9.3", "1.10.0")
 
@@ -72,7 +72,7 @@ def test_the_version_is_written_into_galaxy_yml_and_the_names_of_the_tarball(tmp
     files = {
         "galaxy.yml": "name: cluster\nversion: 0.1.0\ndependencies:\n  x.y: '>=2.0.0'\n",
         "README.md": "install swarmspeed-cluster-0.1.0.tar.gz\nversion: 0.1.0\n",
-        "docs/own/page.md": "swarmspeed-cluster-0.1.0.tar.gz and other-0.1.0.tar.gz\n",
+        "docs/own/page.md": "swarmspeed-cluster-0.1.0.tar.gz, swarmspeed-cluster-0.1.0.asc and other-0.1.0.tar.gz\n",
         "docs/other.md": "nothing of it\n",
     }
     for name, content in files.items():
@@ -83,6 +83,19 @@ def test_the_version_is_written_into_galaxy_yml_and_the_names_of_the_tarball(tmp
     assert {name: (tmp_path / name).read_text(encoding="utf-8") for name in files} == {
         "galaxy.yml": "name: cluster\nversion: 1.0.0\ndependencies:\n  x.y: '>=2.0.0'\n",
         "README.md": "install swarmspeed-cluster-1.0.0.tar.gz\nversion: 0.1.0\n",
-        "docs/own/page.md": "swarmspeed-cluster-1.0.0.tar.gz and other-0.1.0.tar.gz\n",
+        "docs/own/page.md": "swarmspeed-cluster-1.0.0.tar.gz, swarmspeed-cluster-1.0.0.asc and other-0.1.0.tar.gz\n",
         "docs/other.md": "nothing of it\n",
     }
+
+
+def test_a_release_that_was_prepared_becomes_a_fragment_again(tmp_path: Path) -> None:
+    changes = {"release_summary": "The first: “all” of it.\n", "bugfixes": ["swarm - a fix."]}
+    other = {"changes": {"release_summary": "Before."}, "release_date": "2026-10-01"}
+    releases = {"1.0.0": other, "1.0.1": {"changes": changes, "fragments": ["a.yml"], "release_date": "2026-11-28"}}
+    (tmp_path / "changelogs/fragments").mkdir(parents=True)
+    changelog = tmp_path / "changelogs/changelog.yaml"
+    changelog.write_text(yaml.safe_dump({"ancestor": None, "releases": releases}), encoding="utf-8")
+    take_back(tmp_path, "1.0.1")
+    fragment = (tmp_path / "changelogs/fragments/1.0.1.yml").read_text(encoding="utf-8")
+    assert fragment.startswith("---\n") and yaml.safe_load(fragment) == changes
+    assert yaml.safe_load(changelog.read_text(encoding="utf-8")) == {"ancestor": None, "releases": {"1.0.0": other}}
