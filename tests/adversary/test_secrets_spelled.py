@@ -189,7 +189,7 @@ NAMED: dict[str, Callable[[int], dict[str, str]]] = {
 
 
 @pytest.mark.parametrize("named", NAMED.values(), ids=NAMED)
-@pytest.mark.parametrize("size", [100_000, 800_000, 7_000_000])
+@pytest.mark.parametrize("size", [pytest.param(100_000, marks=pytest.mark.slow), 800_000, 7_000_000])
 def test_a_container_cannot_stall_by_the_secrets_that_it_names(
     named: Callable[[int], dict[str, str]], size: int, tmp_path: Path
 ) -> None:

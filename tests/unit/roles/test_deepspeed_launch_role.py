@@ -196,6 +196,7 @@ def hosts(tmp_path: Path) -> StandIns:
     return made
 
 
+@pytest.mark.slow  # it runs ansible-playbook; CI has one of these a role
 def test_alone_it_keeps_the_hostfile(hosts: StandIns) -> None:
     output = hosts.play("--check", "--diff", **CLUSTER)
     assert changed(output) == dict.fromkeys(NAMES, 1), output

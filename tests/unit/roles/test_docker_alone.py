@@ -70,6 +70,7 @@ def hosts(tmp_path: Path) -> StandIns:
     return made
 
 
+@pytest.mark.slow  # it runs ansible-playbook; CI has one of these a role
 def test_it_gathers_plans_and_acts_where_something_is_to_be_done(hosts: StandIns) -> None:
     output = hosts.play()
     assert changed(output) == {"empty": 3, "ready": 0}, output
@@ -130,6 +131,7 @@ def test_without_consent_nothing_is_sent_to_the_host(hosts: StandIns) -> None:
     assert hosts.modules("ready") == ["node_facts", "docker_daemon_config", "systemd_service", "node_facts"], output
 
 
+@pytest.mark.slow  # it runs ansible-playbook; CI has one of these a role
 def test_facts_of_an_earlier_run_are_gathered_again_and_no_secret_is_shown_or_kept(hosts: StandIns) -> None:
     cache = {"ANSIBLE_CACHE_PLUGIN": "jsonfile", "ANSIBLE_CACHE_PLUGIN_CONNECTION": str(hosts.folder / "cache")}
     password = "never-to-be-seen-81"

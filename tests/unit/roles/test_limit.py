@@ -73,6 +73,7 @@ def test_hosts_that_run_ahead_are_refused_before_any_connection(
     ]
 
 
+@pytest.mark.slow  # it runs ansible-playbook
 def test_with_the_tag_of_a_role_that_plans_each_host_for_itself_the_others_are_left_alone(
     hosts: StandIns, inventory: Path
 ) -> None:

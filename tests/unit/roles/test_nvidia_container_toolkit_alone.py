@@ -79,6 +79,7 @@ def sent(hosts: StandIns, name: str) -> list[str]:
     return [module for module in hosts.modules(name) if module not in ("stat", "file")]
 
 
+@pytest.mark.slow  # it runs ansible-playbook; CI has one of these a role
 def test_it_gathers_plans_and_acts_where_something_is_to_be_done(hosts: StandIns) -> None:
     output = hosts.play()
     assert set(changed(output)) == {"empty", "ready", "plain"}, output

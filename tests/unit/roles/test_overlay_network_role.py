@@ -132,6 +132,7 @@ def mtu_of(found: dict[str, Any]) -> int:
     return int(min(interface["mtu"] for interface in found["fabric"]["interfaces"]))
 
 
+@pytest.mark.slow  # it runs ansible-playbook; CI has one of these a role
 def test_the_network_is_made_and_a_second_run_does_nothing(tmp_path: Path) -> None:
     found = {host: facts(number) for number, host in enumerate(HOSTS, 1)}
     hosts = stand_ins(tmp_path, found, "10.64.0.0/24", mtu_of(found["gpu1"]))

@@ -81,6 +81,7 @@ def hosts(tmp_path: Path) -> StandIns:
     return prepared
 
 
+@pytest.mark.slow  # it runs ansible-playbook; CI has one of these a role
 def test_it_makes_what_is_missing_tries_the_overlay_and_a_second_run_only_tries(hosts: StandIns) -> None:
     output = hosts.play(**CLUSTER)
     # The reply of every stand-in but that of the trial is "changed", also that of a command that says it is not.

@@ -111,6 +111,7 @@ def test_who_has_it_takes_part_and_an_image_that_did_not_arrive_is_named(
     assert "gpu2 goes on" not in output
 
 
+@pytest.mark.slow  # it runs ansible-playbook; CI has one of these a role
 def test_another_transfer_is_waited_for_while_this_run_holds_no_node(tmp_path: Path, archive: dict[str, Any]) -> None:
     hosts = made(tmp_path, [facts(1, "a")], [facts(2)])
     other = {"pid": 77, "host": "gpu2", "since": "11:40:12 UTC", "started_from": "desk"}
