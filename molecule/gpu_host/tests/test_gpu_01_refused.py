@@ -69,6 +69,8 @@ class Wrong:
 # What apt says is known once the role has asked it.
 NOTHING = "lab1: nothing was changed. "
 NOT_ALONE = "(check: nvidia_driver)"
+# Values that are refused before any connection.
+VALUE = "(check: values)"
 INSTALL = "apt-get -qq -o Dpkg::Use-Pty=0 install -y"
 SOURCE = (
     f"echo 'deb [trusted=yes] file:{REPOSITORY}/first/compute/cuda/repos/debian12/x86_64 /' "
@@ -77,7 +79,12 @@ SOURCE = (
 NO_SOURCE = "; rm /etc/apt/sources.list.d/by-hand.list; apt-get -qq update"
 
 WRONG = {
-    "a branch that is none": Wrong("lab1", ("nvidia_driver_branch is 'newest', ",), {"nvidia_driver_branch": "newest"}),
+    "a branch that is none": Wrong(
+        "lab1",
+        ("nvidia_driver_branch: 'newest' is not the first number of a driver's version or recommended ", VALUE),
+        {"nvidia_driver_branch": "newest"},
+        by_preflight_alone=False,
+    ),
     "a branch that the distribution has not": Wrong(
         "lab1",
         ("lab1: Debian 12 has no driver of branch 999 (it has 470, 535). Remedy: ", NOT_ALONE),
@@ -135,8 +142,9 @@ WRONG = {
     "no key": Wrong("lab1", ("nvidia_driver_repository_key is empty. ",), {"nvidia_driver_repository_key": ""}),
     "the address of a key": Wrong(
         "lab1",
-        ("nvidia_driver_repository_key is not an armoured public key. ",),
+        ("nvidia_driver_repository_key: its value is not a public key in text form ", VALUE),
         {"nvidia_driver_repository_key": "https://example.invalid/key.asc"},
+        by_preflight_alone=False,
     ),
     "a disk too small": Wrong(
         "lab1",
@@ -191,7 +199,7 @@ WRONG = {
     ),
     "NVIDIA's own installer": Wrong(
         "lab1",
-        ("(/usr/bin/nvidia-uninstall is there)",),
+        ("(/usr/bin/nvidia-uninstall exists)",),
         begin="touch /usr/bin/nvidia-uninstall",
         end="rm /usr/bin/nvidia-uninstall",
     ),
