@@ -66,10 +66,11 @@ def find(spool: Path, name: str) -> BinaryIO | None:
 def finished(spool: Path, name: str, file: BinaryIO) -> bool:
     """Whether this file is the whole blob. Raises ``Refused`` where the blob has been begun again in another file."""
     mine = os.fstat(file.fileno()).st_ino
-    for path, whole in ((spool / "blobs" / name, True), (spool / "blobs" / (name + ".part"), False)):
+    # The part may get its name, or back, between two of these looks.
+    for end in (".part", "", ".part"):
         try:
-            if path.stat().st_ino == mine:
-                return whole
+            if (spool / "blobs" / (name + end)).stat().st_ino == mine:
+                return not end
         except FileNotFoundError:
             continue
     raise Refused("it has restarted this part")

@@ -107,6 +107,26 @@ def test_a_part_that_was_begun_again_is_reported(spool: Path) -> None:
     assert served(spool, 5) == [(b"X", b"what it has is shorter")]
 
 
+@pytest.mark.parametrize("before", range(5))
+@pytest.mark.parametrize(("former", "latter"), [(f"{NAME}.part", NAME), (NAME, f"{NAME}.part")])
+def test_a_part_that_gets_its_name_meanwhile_is_not_begun_again(
+    spool: Path, monkeypatch: pytest.MonkeyPatch, former: str, latter: str, before: int
+) -> None:
+    """Its writer renames it before one of the system calls that find out what it is: it is whole, or it is not yet."""
+    blobs = spool / "blobs"
+    (blobs / former).write_bytes(b"0123")
+    stat, calls = Path.stat, iter(range(100))
+
+    def stat_of(path: Path, **arguments: bool) -> os.stat_result:
+        if path.parent == blobs and next(calls) == before:
+            (blobs / former).rename(blobs / latter)
+        return stat(path, **arguments)
+
+    monkeypatch.setattr(Path, "stat", stat_of)
+    with (blobs / former).open("rb") as file:
+        assert image_serve.finished(spool, NAME, file) is (before == 0 if latter == NAME else before >= 2)
+
+
 def test_a_writer_that_is_gone_or_stands_still_is_reported(spool: Path) -> None:
     os.utime(spool / "pulse", (0, 0))
     ((kind, text),) = served(spool)
