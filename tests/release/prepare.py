@@ -14,9 +14,12 @@ from pathlib import Path
 
 import yaml
 
+from .tarball import git
+
 ROOT = Path(__file__).parents[2]
-TARBALL = re.compile(r"swarmspeed-cluster-\d+\.\d+\.\d+\.tar\.gz")
-_WITH_VERSION = re.compile(r"swarmspeed-cluster-\d+\.\d+\.\d+(\.tar\.gz|\.asc)")
+_WITH_VERSION = r"swarmspeed-cluster-\d+\.\d+\.\d+"
+TARBALL = re.compile(rf"{_WITH_VERSION}\.tar\.gz")
+_NAMES = re.compile(rf"{_WITH_VERSION}(?=\.tar\.gz|\.asc)")
 _FIXES = {"bugfixes", "security_fixes", "known_issues", "release_summary", "trivial"}
 """Sections of the changelog that a release of fixes may have."""
 _BREAKS = {"breaking_changes", "removed_features"}
@@ -69,7 +72,7 @@ def set_version(root: Path, version: str) -> list[Path]:
     for path in sorted(path for name in names for path in root.glob(name)):
         before = path.read_text(encoding="utf-8")
         after = re.sub(r"(?m)^version: .*$", f"version: {version}", before) if path.name == "galaxy.yml" else before
-        after = _WITH_VERSION.sub(rf"swarmspeed-cluster-{version}\1", after)
+        after = _NAMES.sub(f"swarmspeed-cluster-{version}", after)
         if after != before:
             path.write_text(after, encoding="utf-8")
             changed.append(path)
@@ -85,18 +88,12 @@ def take_back(root: Path, version: str) -> None:
         path.write_text(yaml.safe_dump(data, explicit_start=True, allow_unicode=True, width=120), encoding="utf-8")
 
 
-def git(*arguments: str) -> str:
-    """Return what git prints here."""
-    command = ["git", "-c", "safe.directory=*", *arguments]
-    return subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
-
-
 def main(version: str) -> None:
     releases = yaml.safe_load((ROOT / "changelogs/changelog.yaml").read_text(encoding="utf-8"))["releases"]
-    prepared = version in releases and not git("tag", "--list", version)
+    prepared = version in releases and not git(ROOT, "tag", "--list", version)
     ours = releases.pop(version)["changes"] if prepared else {}
     check_version(version, releases, sections(ROOT) | set(ours))
-    if git("status", "--porcelain", "--untracked-files=no"):
+    if git(ROOT, "status", "--porcelain", "--untracked-files=no"):
         raise NotReady("There are changes that are not committed. See git status.")
     if prepared:
         take_back(ROOT, version)

@@ -49,14 +49,15 @@ def repack(source: Path, target: Path, when: int) -> None:
 
 def commit_time(root: Path) -> int:
     """Return SOURCE_DATE_EPOCH, or the time of the last commit."""
-    return int(os.environ.get("SOURCE_DATE_EPOCH") or _git(root, "log", "-1", "--format=%ct").decode())
+    return int(os.environ.get("SOURCE_DATE_EPOCH") or git(root, "log", "-1", "--format=%ct").decode())
 
 
 def digest(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-def _git(root: Path, *words: str) -> bytes:
+def git(root: Path, *words: str) -> bytes:
+    """Return what git prints there."""
     return subprocess.run(["git", "-c", "safe.directory=*", *words], cwd=root, check=True, capture_output=True).stdout
 
 
@@ -65,7 +66,7 @@ def main(folder: Path) -> None:
     with tempfile.TemporaryDirectory() as place:
         exported = Path(place, "exported")
         exported.mkdir()
-        archive = _git(ROOT, "archive", "--format=tar", "HEAD")
+        archive = git(ROOT, "archive", "--format=tar", "HEAD")
         subprocess.run(["tar", "--extract", "--directory", str(exported)], input=archive, check=True)
         again = digest(build(exported, Path(place, "again"), when))
     path = build(ROOT, folder, when)

@@ -64,13 +64,13 @@ class Wrong:
     begin: str = "true"
     end: str = "true"
     by_preflight_alone: bool = True
+    variable: str = ""
+    """Its value is refused before any connection."""
 
 
 # What apt says is known once the role has asked it.
 NOTHING = "lab1: nothing was changed. "
 NOT_ALONE = "(check: nvidia_driver)"
-# Values that are refused before any connection.
-VALUE = "(check: values)"
 INSTALL = "apt-get -qq -o Dpkg::Use-Pty=0 install -y"
 SOURCE = (
     f"echo 'deb [trusted=yes] file:{REPOSITORY}/first/compute/cuda/repos/debian12/x86_64 /' "
@@ -81,9 +81,9 @@ NO_SOURCE = "; rm /etc/apt/sources.list.d/by-hand.list; apt-get -qq update"
 WRONG = {
     "a branch that is none": Wrong(
         "lab1",
-        ("nvidia_driver_branch: 'newest' is not the first number of a driver's version or recommended ", VALUE),
+        ("nvidia_driver_branch: 'newest' is not the first number of a driver's version or recommended ",),
         {"nvidia_driver_branch": "newest"},
-        by_preflight_alone=False,
+        variable="nvidia_driver_branch",
     ),
     "a branch that the distribution has not": Wrong(
         "lab1",
@@ -142,9 +142,9 @@ WRONG = {
     "no key": Wrong("lab1", ("nvidia_driver_repository_key is empty. ",), {"nvidia_driver_repository_key": ""}),
     "the address of a key": Wrong(
         "lab1",
-        ("nvidia_driver_repository_key: its value is not a public key in text form ", VALUE),
+        ("nvidia_driver_repository_key: its value is not a public key in text form ",),
         {"nvidia_driver_repository_key": "https://example.invalid/key.asc"},
-        by_preflight_alone=False,
+        variable="nvidia_driver_repository_key",
     ),
     "a disk too small": Wrong(
         "lab1",
@@ -226,7 +226,7 @@ def test_refused_before_any_change(wrong: Wrong) -> None:
         before = state_of(wrong.host)
         run = driver(wrong.host, **values)
         if wrong.by_preflight_alone:
-            run.refused_by(("nvidia_driver", wrong.host))
+            run.refused_by(("values", wrong.variable) if wrong.variable else ("nvidia_driver", wrong.host))
         run.refused(*(text.replace("ADDRESS", address()) for text in wrong.texts))
         assert state_of(wrong.host) ^ before == set()
 

@@ -145,12 +145,17 @@ def test_a_file_that_is_no_configuration_is_never_overwritten(host: str, content
     assert on(host, f"sha256sum {FILE}") == digest
 
 
+OF_THE_FILE = f"{{host}}: {FILE}"
 REFUSED = {
-    "misspelt": ({"log-drivers": "journald"}, ("log-drivers", "log-driver"), FILE),
+    "misspelt": ({"log-drivers": "journald"}, ("log-drivers", "log-driver"), OF_THE_FILE),
     # A run finds it before any connection.
     "of the wrong type": ({"debug": "yes"}, ("debug",), "docker_daemon_config.debug: 'yes' is not true or false "),
-    "set by a flag too": ({"hosts": ["tcp://127.0.0.1:2375"]}, ("hosts", "is also set by the flag --host in /"), FILE),
-    "not with a swarm": ({"live-restore": True}, ("live-restore", "incompatible with swarm"), FILE),
+    "set by a flag too": (
+        {"hosts": ["tcp://127.0.0.1:2375"]},
+        ("hosts", "is also set by the flag --host in /"),
+        OF_THE_FILE,
+    ),
+    "not with a swarm": ({"live-restore": True}, ("live-restore", "incompatible with swarm"), OF_THE_FILE),
 }
 
 
@@ -160,6 +165,5 @@ def test_a_key_that_cannot_be_is_refused(host: str, values: dict[str, Any], text
     failed = docker(host, config=values, swarm=True)
     assert failed["failed"] is True
     assert [text for text in texts if text not in failed["msg"]] == [], failed["msg"]
-    begin = f"{host}: {FILE}" if begin == FILE else begin
-    gpu("site", hosts=(host,), tags="docker", docker_daemon_config=values).refused(begin, *texts)
+    gpu("site", hosts=(host,), tags="docker", docker_daemon_config=values).refused(begin.format(host=host), *texts)
     assert (on(host, f"cat {FILE}"), on(host, STARTED)) == (before, started)

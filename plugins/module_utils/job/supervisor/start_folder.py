@@ -261,7 +261,7 @@ class StartFolder:
 
     @contextlib.contextmanager
     def _unless_done(self, own: str) -> Iterator[None]:
-        """What fails here is no error where another supervisor has moved or removed it meanwhile."""
+        """What fails here is not an error where another supervisor has moved or removed it meanwhile."""
         try:
             yield
         except (OSError, FolderError):
