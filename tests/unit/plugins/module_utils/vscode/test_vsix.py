@@ -123,7 +123,10 @@ def test_an_identity_that_is_no_name_of_a_folder_is_refused(tmp_path: Path, iden
     ("text", "cause"),
     [
         (b"", "extension/package.json in it is not JSON: Expecting value: line 1 column 1 (char 0)"),
-        (b"[" * 5000, "extension/package.json in it is not JSON: lists and mappings are nested more than 32 deep"),
+        (
+            b"[" * 5000 + b"]" * 5000,
+            "extension/package.json in it is not JSON: lists and mappings are nested more than 32 deep",
+        ),
         (b"\xff", "extension/package.json in it is not JSON: it is not text in UTF-8"),
     ],
 )
