@@ -18,6 +18,8 @@ _OWN_WAYS = frozenset(
 )
 """Who names one of these takes arguments, or code, that reading does not show."""
 _WORDS = ("deepspeed", "ds_config")
+_DEPTH = 300
+"""How deep a script may be nested: Python 3.14 parses what earlier releases refuse; reading names takes its square."""
 
 
 class UnreadableScriptError(ValueError):
@@ -72,7 +74,7 @@ def read(text: str) -> Script:
         raise UnreadableScriptError("it is nested too deeply, or holds null bytes") from None
     found = Script()
     aliases: dict[str, str] = {}
-    nodes = sorted((node for node in ast.walk(tree) if hasattr(node, "lineno")), key=lambda node: node.lineno)
+    nodes = sorted((node for node in _nodes(tree) if hasattr(node, "lineno")), key=lambda node: node.lineno)
     for node in nodes:
         if isinstance(node, ast.Import | ast.ImportFrom):
             _import(node, found, aliases)
@@ -82,6 +84,19 @@ def read(text: str) -> Script:
             _note(node, found, aliases)
     found.uses.sort(key=lambda use: use.line)
     return found
+
+
+def _nodes(tree: ast.AST) -> list[ast.AST]:
+    """Return all nodes, as ``ast.walk``. Raises ``UnreadableScriptError`` where they are nested too deeply."""
+    nodes: list[ast.AST] = []
+    level, depth = [tree], 0
+    while level:
+        depth += 1
+        if depth > _DEPTH:
+            raise UnreadableScriptError(f"it is nested more than {_DEPTH} deep")
+        nodes += level
+        level = [child for node in level for child in ast.iter_child_nodes(node)]
+    return nodes
 
 
 def _import(node: ast.Import | ast.ImportFrom, found: Script, aliases: dict[str, str]) -> None:

@@ -187,6 +187,7 @@ def test_what_is_not_certain_is_not_determined(text: str, files: dict[str, str],
         (b"x = " + b"-" * 100_000 + b"1", "train.py: "),
         (b"x = " + b"a." * 100_000 + b"a", "train.py: "),
         (b"x = 1" + b" + 1" * 100_000, "train.py: "),
+        (b"import torch\nx = torch" + b".a" * 400, "train.py: it is nested more than 300 deep"),
     ],
 )
 def test_a_script_that_cannot_be_read_is_not_determined(data: bytes, reason: str, tmp_path: Path) -> None:
