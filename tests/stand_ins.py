@@ -36,7 +36,12 @@ if module == "node_facts":
     print(json.dumps({{"changed": False, "ansible_facts": {{"swarmspeed": states[0]}}}}))
 else:
     replies = json.loads((folder / "replies.json").read_text())
-    print(json.dumps({{"changed": True, **replies["*"], **replies.get(module, {{}})}}))
+    reply = replies.get(module, {{}})
+    if isinstance(reply, list):  # one after another, the last again and again
+        replies[module] = reply[1:] or reply
+        (folder / "replies.json").write_text(json.dumps(replies))
+        reply = reply[0]
+    print(json.dumps({{"changed": True, **replies["*"], **reply}}))
 if module in {advancing} and states[1:]:
     (folder / "states.json").write_text(json.dumps(states[1:]))
 """
@@ -59,7 +64,7 @@ class StandIns:
     tags: Sequence[str] = ()
 
     def add(self, name: str, *states: Mapping[str, Any], replies: Mapping[str, Any] | None = None) -> None:
-        """Add a host with its facts, one after another; ``replies`` are by module."""
+        """Add a host with its facts, one after another; ``replies`` are by module, or a list of them."""
         place = self.folder / name
         place.mkdir(exist_ok=True)
         (place / "states.json").write_text(json.dumps(states), encoding="utf-8")

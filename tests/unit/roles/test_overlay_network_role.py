@@ -90,6 +90,39 @@ def test_an_engine_is_restarted_for_a_place_only_where_no_container_runs(contain
     assert restart["ansible.builtin.systemd_service"]["state"] == "restarted" and "when" not in restart
 
 
+TASK = {"NodeID": "id-gpu3", "Spec": {"NetworkAttachmentSpec": {"ContainerID": GONE}}}
+IN_USE = {"failed": True, "msg": "400 Client Error: network k is in use by task aka84"}
+
+
+@pytest.mark.slow  # it runs ansible-playbook, and waits as long as the engine would be given to free the place
+@pytest.mark.parametrize("node", ["id-gpu3", "id-gone"])
+def test_all_hosts_go_on_once_the_place_of_a_container_that_is_gone_is_free(tmp_path: Path, node: str) -> None:
+    """With any_errors_fatal, as in teardown.yml: a rescue on gpu1 would find the others ended."""
+    hosts = StandIns(tmp_path, "overlay_network")
+    found = json.dumps([{**TASK, "NodeID": node, "Description": {"Hostname": "gpu9"}}])
+    replies = {"docker_network": [*[IN_USE] * 11, {}], "command": [{"stdout": found}]}
+    for number, host in enumerate(HOSTS, 1):
+        hosts.add(host, facts(number), replies=replies if number == 1 else {"command": {"stdout": ""}})
+    remove = {"include_role": {"name": "swarmspeed.cluster.overlay_network", "tasks_from": "remove"}}
+    of_play = {
+        "any_errors_fatal": True,
+        "tasks": [
+            {"name": "Gather facts", "swarmspeed.cluster.node_facts": {}},
+            {**remove, "when": "inventory_hostname == 'gpu1'", "vars": {"_overlay_network_input": {"name": "swarmspeed"}}},
+            {"name": "Afterwards", "debug": {"msg": "{{ inventory_hostname }} goes on"}},
+        ],
+    }
+    output = " ".join(hosts.play(of_play=of_play, entry="remove").split())
+    went_on = [host for host in HOSTS if f"{host} goes on" in output]
+    if node == "id-gpu3":
+        assert went_on == list(HOSTS), output
+        assert hosts.modules("gpu3") == ["node_facts", "command", "systemd_service"]
+    else:
+        assert went_on == [], output
+        assert "container d61e00000000 on gpu9, which is in no group of the inventory, has an endpoint in it." in output
+        assert "systemd_service" not in hosts.modules("gpu3")
+
+
 # Alone
 
 
