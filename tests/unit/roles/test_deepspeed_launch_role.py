@@ -252,3 +252,21 @@ def test_teardown_removes_the_container_of_tensorboard_that_is_ours(docker: Any,
     assert task["community.docker.docker_container"]["state"] == "absent"
     facts = {"swarmspeed": {} if docker is None else {"docker": docker}}
     assert task_inputs(task, ROLE.given(None, ansible_facts=facts)) is removed
+
+
+@pytest.mark.parametrize(
+    ("ended", "stops"),
+    [
+        ({"skipped": True, "changed": False}, False),
+        ({"job": {"state": "stopped"}, "changed": True}, False),
+        ({"failed": False, "msg": "training job digits: state.json is not readable"}, True),
+        ({"failed": False, "msg": "Timed out after 600 second(s)."}, True),
+    ],
+)
+def test_teardown_stops_the_container_of_a_job_that_could_not_be_stopped(ended: dict[str, Any], stops: bool) -> None:
+    block = next(task for task in ROLE.tasks("teardown") if task["name"].startswith("Stop the container of a job"))
+    given = ROLE.given(None, _deepspeed_launch_ended=ended)
+    assert task_inputs(block, given) is stops
+    assert_ours = ROLE.task("teardown", "Assert that remaining processes")["ansible.builtin.assert"]
+    if stops:
+        assert str(templar(given).template(assert_ours["fail_msg"])) == ended["msg"]

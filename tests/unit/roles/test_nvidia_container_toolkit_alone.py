@@ -113,12 +113,16 @@ def test_check_mode_asks_apt_and_reports_the_plan_by_one_task_a_host(hosts: Stan
     )
 
 
-def test_a_toolkit_that_does_not_work_gives_way_to_the_former_one(tmp_path: Path) -> None:
+def test_a_toolkit_that_does_not_work_gives_way_to_the_former_one_where_it_failed(tmp_path: Path) -> None:
+    """With any_errors_fatal, as in site.yml: what failed on one host brings all that are in its block to the rescue."""
     hosts = StandIns(tmp_path, "nvidia_container_toolkit")
     former = whole(done(packages=dict.fromkeys(PACKAGES, "1.17.8-1")))
     unseen = {"command": {"rc": 1, "stdout": "", "stderr": "could not select device driver"}}
     hosts.add("old", former, untested(), replies={"package_preview": PREVIEW, **unseen})
-    output = " ".join(hosts.play(nvidia_container_toolkit_smoke_image="cuda:1").split())
+    works = {"command": [SEEN["command"], {"rc": 127}, {"rc": 0}]}  # an image without Python
+    hosts.add("other", former, untested(), replies={"package_preview": PREVIEW, **works})
+    of_play = {"any_errors_fatal": True}
+    output = " ".join(hosts.play(of_play=of_play, nvidia_container_toolkit_smoke_image="cuda:1").split())
     assert (
         "old: the container toolkit does not work. Assert that the container has CUDA on all GPUs of the node: "
         in output
@@ -128,6 +132,8 @@ def test_a_toolkit_that_does_not_work_gives_way_to_the_former_one(tmp_path: Path
     assert 'Remedy: try "docker run --rm --device nvidia.com/gpu=all IMAGE nvidia-smi" on the node' in output
     modules = sent(hosts, "old")
     assert modules[-6:] == ["apt", "systemd_service", *["dpkg_selections"] * 4]
+    assert "other: the container toolkit does not work" not in output and "other goes on" not in output
+    assert sent(hosts, "other").count("apt") == 1
 
 
 @pytest.mark.slow  # it runs ansible-playbook; CI has one of these a role

@@ -154,7 +154,8 @@ def test_what_apt_says_is_in_the_way_stops_it_before_anything_is_changed(tmp_pat
     assert sent(hosts, "empty") == [GATHER, "driver_preview"]
 
 
-def test_an_installation_that_fails_is_undone(tmp_path: Path) -> None:
+def test_an_installation_that_fails_is_undone_where_it_failed(tmp_path: Path) -> None:
+    """With any_errors_fatal, as in site.yml: what failed on one host brings all that are in its block to the rescue."""
     hosts = StandIns(tmp_path, "nvidia_driver")
     replies = {
         "driver_preview": PREVIEW,
@@ -163,12 +164,15 @@ def test_an_installation_that_fails_is_undone(tmp_path: Path) -> None:
     }
     # The module was not built: it is not there when the facts are gathered again.
     hosts.add("empty", without(), without(), replies=replies)
-    output = " ".join(hosts.play(**REQUESTED).split())
+    hosts.add("other", without(), on_disk(held=False), replies=replies)
+    output = " ".join(hosts.play(of_play={"any_errors_fatal": True}, **REQUESTED).split())
     assert "empty: the driver could not be installed. Assert that the kernel module exists" in output
     assert "DKMS wrote: error: implicit declaration." in output and "What was new is removed again." in output
     modules = sent(hosts, "empty")
     assert modules[: modules.index("find")] == [GATHER, "driver_preview", "copy", "copy", "apt", GATHER]
     assert modules.count("apt") == 2
+    assert "other: the driver could not be installed" not in output and "other goes on" not in output
+    assert sent(hosts, "other") == [GATHER, "driver_preview", "copy", "copy", "apt", GATHER]
 
 
 def in_use() -> dict[str, Any]:

@@ -108,7 +108,11 @@ def test_all_hosts_go_on_once_the_place_of_a_container_that_is_gone_is_free(tmp_
         "any_errors_fatal": True,
         "tasks": [
             {"name": "Gather facts", "swarmspeed.cluster.node_facts": {}},
-            {**remove, "when": "inventory_hostname == 'gpu1'", "vars": {"_overlay_network_input": {"name": "swarmspeed"}}},
+            {
+                **remove,
+                "when": "inventory_hostname == 'gpu1'",
+                "vars": {"_overlay_network_input": {"name": "swarmspeed"}},
+            },
             {"name": "Afterwards", "debug": {"msg": "{{ inventory_hostname }} goes on"}},
         ],
     }

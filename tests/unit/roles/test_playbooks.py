@@ -198,6 +198,19 @@ def task_files() -> list[Path]:
     return sorted([*ROLES.glob("*/tasks/*.yml"), *ROLES.glob("*/handlers/*.yml"), *PLAYBOOKS.glob("tasks/*.yml")])
 
 
+def test_a_rescue_is_for_the_hosts_that_failed() -> None:
+    """With any_errors_fatal the others come to it, too, without a result; from there on ansible_play_hosts lacks them.
+
+    So a rescue in a role does nothing on hosts without a result, and ends in a failure: where the play is to go on, the
+    result is judged after failed_when: false. The rescues of verify.yml save the results of all hosts, and then fail.
+    """
+    tasks = [(path, task) for path in task_files() if path.is_relative_to(ROLES) for task in flat(load(path) or [])]
+    rescues = [(path, task) for path, block in tasks for task in block.get("rescue", [])]
+    assert len(rescues) > 5
+    for path, task in rescues:
+        assert task.get("when") == "ansible_failed_result is defined", f"{path}: {task['name']}"
+
+
 @pytest.mark.parametrize("path", task_files(), ids=lambda path: str(path.relative_to(ROOT)))
 def test_every_file_of_tasks_that_is_named_exists(path: Path) -> None:
     check_named_files(path, load(path) or [])
