@@ -19,6 +19,7 @@ from tests.gpu_runs import (
     begin_with_the_first,
     condition,
     driver,
+    gpu,
     publish,
     purge,
     sound,
@@ -66,6 +67,23 @@ def test_a_way_back_that_fails_too_is_reported() -> None:
     on("lab1", "dpkg --configure -a && apt-get -qq -f install -y")
     driver("lab1").done(nodes=("lab1",))
     sound("lab1")
+
+
+def test_what_fails_on_one_of_two_hosts_goes_back_there_and_is_reported_there() -> None:
+    """No task follows on the other, whose packages were installed: the next run goes on from there."""
+    begin_with_the_first()
+    publish("second")
+    with condition("lab1", f"echo {SECOND} >{STAND_IN}/fail-build", FAILS[1]):
+        run = gpu("site", tags="nvidia_driver", nvidia_driver_min_version=SECOND).refused(
+            "lab1: the driver could not be installed. Install the packages: ",
+            "The versions that were there before are back.",
+        )
+    assert "lab2: the driver could not be installed" not in run.text
+    assert versions("lab1")["nvidia-driver-cuda"] == f"{FIRST}-1"
+    assert versions("lab2")["nvidia-driver-cuda"] == f"{SECOND}-1"
+    for host in PAIR:
+        sound(host)
+    begin_with_the_first()
 
 
 def test_an_upgrade_whose_module_alone_fails_goes_back_whole() -> None:
