@@ -64,6 +64,9 @@ def passes(task: Mapping[str, Any], given: dict[str, Any]) -> bool:
     return all(templar(given).evaluate_conditional(condition) for condition in each)
 
 
+_RESCUED = {"name", "block", "rescue"}
+
+
 class PlannedRole:
     """A role that acts on the plan, on one host, always with these variables, and with what it reads of roles beside.
 
@@ -89,8 +92,9 @@ class PlannedRole:
         return variables(self.role, *self.beside, **{**self.always, **more, **changed})
 
     def tasks(self, file: str) -> list[dict[str, Any]]:
+        """Return a file's tasks, and instead of a block that only has a rescue those in it."""
         found: list[dict[str, Any]] = load(f"{self.role}/tasks/{file}.yml")
-        return found
+        return [one for task in found for one in (task["block"] if set(task) == _RESCUED else [task])]
 
     def task(self, file: str, start: str) -> dict[str, Any]:
         """Return the task of a file, in whatever block, whose name begins so."""

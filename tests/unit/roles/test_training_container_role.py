@@ -80,6 +80,37 @@ def test_one_with_an_address_of_its_own_is_started_once_it_has_it() -> None:
     assert names.index("Assign the container its address") < names.index("Start the container at its address")
 
 
+NO_NETWORK = (
+    'Error starting container c957: 404 Client Error for http+docker://x/start: Not Found ("network lab not found")'
+)
+CUT = "attaching to network failed, make sure your network options are correct and check manager logs: context deadline"
+
+
+@pytest.mark.parametrize(
+    ("result", "again", "printed"),
+    [
+        ({"failed": True, "msg": NO_NETWORK}, True, NO_NETWORK),
+        ({"failed": True, "msg": f'Error starting container c957: 500 Server Error ("{CUT}")'}, True, CUT),
+        (
+            {"failed": True, "msg": "Error creating container: 400 Error:\nbad device."},
+            False,
+            "Error: bad device",
+        ),
+        ({"changed": True, "container": {}}, False, ""),
+    ],
+)
+def test_a_start_that_the_network_is_not_ready_for_is_tried_again(
+    result: dict[str, Any], again: bool, printed: str
+) -> None:
+    block = next(task for task in load("training_container/tasks/make.yml") if "rescue" in task)
+    create, [failed] = block["block"][0], block["rescue"]
+    given = ROLE.given(ROLE.plan(True, make=MAKE), _training_container_started=result, ansible_failed_result=result)
+    assert templar(given).evaluate_conditional(create["until"]) is not again
+    message = str(templar(given).template(failed["ansible.builtin.fail"]["msg"]))
+    assert message.startswith(f"{HERE}: container {MAKE['name']} was not started: ") and printed in message
+    assert message.endswith('. Remedy: see "journalctl -u docker" on the node, correct the cause, and run again')
+
+
 RESTARTS = "Error response from daemon: Container 5f is restarting, wait until the container is running"
 ENDED = "Error response from daemon: container 5f is not running"
 NO_INTERFACE = "swarmspeed: no interface of this container is in 10.1.0.0/24; its networks are: eth0 UP 10.2.0.3/24 ;"
