@@ -264,9 +264,9 @@ def test_teardown_removes_the_container_of_tensorboard_that_is_ours(docker: Any,
     ],
 )
 def test_teardown_stops_the_container_of_a_job_that_could_not_be_stopped(ended: dict[str, Any], stops: bool) -> None:
-    block = next(task for task in ROLE.tasks("teardown") if task["name"].startswith("Stop the container of a job"))
+    block = ROLE.task("teardown", "Stop the container of a job")
     given = ROLE.given(None, _deepspeed_launch_ended=ended)
     assert task_inputs(block, given) is stops
-    assert_ours = ROLE.task("teardown", "Assert that remaining processes")["ansible.builtin.assert"]
     if stops:
-        assert str(templar(given).template(assert_ours["fail_msg"])) == ended["msg"]
+        ours = ROLE.task("teardown", "Assert that remaining processes")["ansible.builtin.assert"]
+        assert str(templar(given).template(ours["fail_msg"])) == ended["msg"]
