@@ -84,6 +84,10 @@ class Running:
                 found.append(json.loads(line))
         return found
 
+    def output(self) -> str:
+        """Return what it has printed so far."""
+        return self.log.read_text(encoding="utf-8", errors="replace")
+
     def task(self) -> str:
         """Return the task that runs now."""
         return current_task(self.events()) or "before the first task"
@@ -111,8 +115,7 @@ class Running:
         if not in_time:
             self.kill("tree")
         seconds = time.monotonic() - self.began
-        output = self.log.read_text(encoding="utf-8", errors="replace")
-        return Ended(self.process.returncode if in_time else None, output, self.events(), seconds)
+        return Ended(self.process.returncode if in_time else None, self.output(), self.events(), seconds)
 
 
 def _started(pid: int) -> str:

@@ -23,6 +23,7 @@ Kind = Literal["converged", "refused", "failed"]
 _PREFIX = re.compile(r"^(?:Task failed: )?(?:(?:Action|Module) failed: )?")
 _SENTENCE = re.compile(r"(?P<where>[^:\n]+): (?P<cause>[^\n]*\S)[.?!)] Remedy: (?P<remedy>[^\n]*\S)")
 _VARIABLE = re.compile(r"\b[a-z]+(?:_[a-z0-9]+)+\b")
+_WAIT = re.compile(r"\bwaiting up to (\d+(?:\.\d+)?) s\b")
 _CRASHES = ("Traceback (most recent call last)", "Module result deserialization failed", "MODULE FAILURE")
 
 
@@ -107,6 +108,11 @@ def disturbed(rc: int | None, output: str, events: Sequence[Event], hit: Sequenc
     if not any(re.search(rf"\b{re.escape(name)}\b", reported) for name in hit):
         return f"the run in the middle of which it happened failed without naming {' or '.join(hit)}"
     return ""
+
+
+def announced_wait(output: str) -> float:
+    """Return the longest wait, in seconds, that a run has announced on the screen; 0 where it has announced none."""
+    return max((float(seconds) for seconds in _WAIT.findall(output)), default=0.0)
 
 
 def crashed(output: str, events: Sequence[Event]) -> str:

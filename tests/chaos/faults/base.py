@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from tests.chaos.lab import Lab
 from tests.chaos.plan import Among, Entry, Round
 from tests.chaos.runs import NO_JOB, Ended, Running, Runs
-from tests.chaos.verdict import disturbed
+from tests.chaos.verdict import announced_wait, disturbed
 
 TRIES = 4
 """How often a playbook is started for a moment that it has not reached its end before."""
@@ -78,7 +78,10 @@ class Attempt:
         """Do something in the middle of a site.yml that has all roles' work to do, and see how that run ends."""
         running = self.at_the_moment("site", self.torn_down, lambda: self.start("site", "site", *NO_JOB))
         what()
-        ended = running.finish(patience)
+        # Hosts that are still there may be waiting for the one that is not, and have said so.
+        more = 0.0 if running.ended_within(patience) else announced_wait(running.output())
+        patience += more
+        ended = running.finish(more)
         if problem := disturbed(ended.rc, ended.output, ended.events, hit):
             self.problems.append(f"{problem} ({patience:.0f} s)" if ended.rc is None else problem)
 

@@ -84,7 +84,7 @@ class FakeRun:
     """A playbook that takes some seconds, of which it only gets the output."""
 
     def __init__(self, takes: float, ended: Ended) -> None:
-        self.takes, self.ended, self.killed, self.waited = takes, ended, "", 0.0
+        self.takes, self.ended, self.killed, self.waited, self.left = takes, ended, "", 0.0, 0.0
 
     def ended_within(self, seconds: float) -> bool:
         self.waited = seconds
@@ -96,8 +96,11 @@ class FakeRun:
     def kill(self, scope: Scope) -> None:
         self.killed = scope
 
+    def output(self) -> str:
+        return self.ended.output
+
     def finish(self, timeout: float = 0) -> Ended:
-        del timeout
+        self.left = timeout
         return self.ended
 
 
@@ -215,6 +218,21 @@ def test_every_kill_kills(name: str, attempt: FakeAttempt) -> None:
         attempt.ends = {"teardown": [last]}
     FAULTS[name].inject(attempt)
     assert any(run.killed == "main" for run in (*runs.values(), last))
+
+
+WAITS = "lab1: its container does not reach lab2 over the overlay network yet; waiting up to 90 s, as …\n"
+
+
+@pytest.mark.parametrize(("takes", "printed", "more"), [(1000, WAITS, 90.0), (1000, "", 0.0), (55, WAITS, 0.0)])
+def test_a_disturbed_run_may_last_as_long_as_it_has_announced(
+    takes: float, printed: str, more: float, attempt: FakeAttempt
+) -> None:
+    run = FakeRun(takes, Ended(None, printed, [], 0.0))
+    attempt.ends = {"site": [run]}
+    attempt.during_site(lambda: None, "lab2", patience=60)
+    assert run.left == more
+    (problem,) = attempt.problems
+    assert problem.endswith(f"did not end in time ({60 + more:.0f} s)")
 
 
 POWERED = {

@@ -10,7 +10,17 @@ from typing import Any
 import pytest
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.core.problems import Problem, Report
 
-from tests.chaos.verdict import changed_tasks, changes, crashed, current_task, disturbed, final_lines, judge, sentences
+from tests.chaos.verdict import (
+    announced_wait,
+    changed_tasks,
+    changes,
+    crashed,
+    current_task,
+    disturbed,
+    final_lines,
+    judge,
+    sentences,
+)
 
 NODES = ("lab1", "lab2")
 RECAP = """
@@ -146,6 +156,14 @@ DISTURBED = {
 def test_a_run_whose_node_went_away_names_it(rc: int | None, output: str, events: list[Any], why: str) -> None:
     found = disturbed(rc, output, events, ["lab2"])
     assert why in found and bool(found) is bool(why)
+
+
+def test_the_longest_wait_that_was_announced_counts() -> None:
+    assert (
+        announced_wait("lab1: the network is slow; waiting up to 90 s, as …\nlab2: no answer; waiting up to 45.5 s.\n")
+        == 90
+    )
+    assert announced_wait("lab2: waiting up to 5 min for another transfer to end\nlab1: waiting up to date\n") == 0
 
 
 def test_the_task_that_runs_and_what_was_changed() -> None:
