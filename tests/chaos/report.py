@@ -67,6 +67,21 @@ LIMITS = """\
   releases of this collection are not covered.
 """
 
+REMARKS = {
+    (36, 30, "11ac4ccdbc"): (
+        "The limit was the test's: the node lost power while `site.yml` tested the overlay network, and the other two "
+        "had announced a wait of up to 90 s for it. Repeated by hand, the run ended after 96 s and named node, cause "
+        "and remedy. Since then, a wait that is announced is added to the limit."
+    ),
+    (37, 64, "3999f04a86"): (
+        "Made beside another lab and unit tests, with a load of 30 on two processors, where facts took 62 s to gather "
+        "instead of 3: a limit of 18 s for one answer of a container says nothing there."
+    ),
+}
+"""What was found out about failed rounds that the collection did not cause, by seed, round and commit.
+
+They go on counting."""
+
 
 def load(folder: Path = KEPT) -> list[Record]:
     """Return all that is kept, in the order in which it was recorded."""
@@ -196,7 +211,8 @@ def _sentences(heading: str, of: Sequence[Record]) -> list[str]:
         who = f", {one.target}" if one.target else ""
         reported = [one.why] if one.why else one.refusals
         done = f" Followed: {'; '.join(one.followed)}." if one.followed else ""
-        lines.append(f"- Seed {one.seed}, round {one.round} (`{one.fault}`{who}): {_plain('; '.join(reported) + done)}")
+        text = _plain("; ".join(reported) + done)
+        lines.append(f"- Seed {one.seed}, round {one.round} (`{one.fault}`{who}): {text}{_remark(one)}")
     return ["\n".join(lines) + "\n"]
 
 
@@ -218,8 +234,13 @@ def _earlier(records: Sequence[Record], faults: Mapping[str, Fault]) -> list[str
             of = [one for one in made if one.digest == digest and _kills(one, faults) is kill]
             cells += [str(len(of)), str(sum(one.outcome == "failed" for one in of))]
         lines.append(f"| {' | '.join(cells)} |")
-    lines += ["", *(f"- commit {one.commit} (`{one.fault}`): {_plain(one.why)}" for one in failed)]
+    lines += ["", *(f"- commit {one.commit} (`{one.fault}`): {_plain(one.why)}{_remark(one)}" for one in failed)]
     return ["\n".join(lines).rstrip("\n") + "\n"]
+
+
+def _remark(record: Record) -> str:
+    remark = REMARKS.get((record.seed, record.round, record.commit), "")
+    return f". {remark}" if remark else ""
 
 
 def _kills(record: Record, faults: Mapping[str, Fault]) -> bool:

@@ -46,6 +46,15 @@ RECORDS = [
 ]
 
 
+def test_a_failed_round_has_its_remark_also_after_a_correction(monkeypatch: pytest.MonkeyPatch) -> None:
+    failed = RECORDS[3]
+    monkeypatch.setattr(report, "REMARKS", {(failed.seed, failed.round, failed.commit): "It was a test's."})
+    line = r"a second site\.yml changed lab1: Join\. It was a test's\.\n"
+    assert len(re.findall(line, report.page(RECORDS))) == 1
+    corrected = [*RECORDS, record(round=6, digest="b" * 16)]
+    assert len(re.findall(line, report.page(corrected))) == 1
+
+
 def test_each_fault_has_its_row() -> None:
     found = rows(report.page(RECORDS))
     assert found["kill-site"] == ["2", "2", "0", "0", "200 s"]
