@@ -208,14 +208,23 @@ REQUIREMENT = st.builds(
 @given(text=REQUIREMENT)
 def test_requirements_are_those_of_packaging(text: str) -> None:
     """What packaging takes is accepted; what it refuses is refused, but for forms that only pip's command line has."""
-    assume(not ("===" in text and ",," in text))  # === takes any text, commas too, which nobody means
-    assume("rc1.*" not in text)  # accepted here, refused by pip: a known gap
+    assume(not re.search(r"(?<!=)[=!]=1\.0rc1\.\*|===.*,,", text))  # the two gaps below
     try:
         Requirement(text)
         known = True
     except InvalidRequirement:
         known = False
     assert KINDS["requirement"].accepts(text) is known, text
+
+
+@pytest.mark.xfail(
+    strict=True, reason="known gaps: a pre-release with .*, and ===, behind which packaging takes any text"
+)
+@pytest.mark.parametrize(
+    ("text", "known"), [("torch==1.0rc1.*", False), ("torch!=1.0rc1.*", False), ("torch===1,,<5", True)]
+)
+def test_requirements_that_are_judged_otherwise_than_by_packaging(text: str, known: bool) -> None:
+    assert KINDS["requirement"].accepts(text) is known
 
 
 @pytest.mark.parametrize("name", [name for name, kind in KINDS.items() if kind.pattern])

@@ -62,7 +62,6 @@ def test_a_text_that_cannot_be_split_says_why(text: str, why: str) -> None:
 @settings(max_examples=examples(300), deadline=None)
 def test_the_words_are_those_of_the_shell(parts: list[str]) -> None:
     text = "".join(parts)
-    assume(not re.search(r"(?<!\\)(?:\\\\)+\n", text))  # a line that ends there ends the list of for, too
     try:
         words = words_of(text)
     except WordsError:
@@ -71,4 +70,7 @@ def test_the_words_are_those_of_the_shell(parts: list[str]) -> None:
     done = subprocess.run(
         ["sh", "-c", f"for word in {text}\ndo printf '%s\\0' \"$word\"\ndone"], capture_output=True, check=False
     )
+    if done.returncode:
+        # A line that ends behind an escaped backslash ends the list of for, too.
+        assume(not re.search(r"(?<!\\)(?:\\\\)+\n", text))
     assert (done.stdout.decode().split("\0")[:-1] if done.returncode == 0 else None) == words
